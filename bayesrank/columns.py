@@ -104,7 +104,8 @@ OPTIONAL = frozenset({"trial", "group"})
 # What has one column per label in wide tables, by the role that they lack.
 _ACROSS = {"system": "system", "question": "question", "outcome": "trial"}
 
-# Groups that are used as the question if there is no other column for it.
+# Numbers that are used as the question if there is no other column for it, and then groups.
+NUMBERS = ("idx", "index", "question_idx", "sample_idx", "example_idx", "doc_idx")
 QUESTIONS = ("task", "task_name")
 
 # A run or a seed is the same one for all systems; an epoch or an attempt is just a number.
@@ -129,7 +130,17 @@ grader_model judge judge_model scorer_model
 SETTINGS = frozenset(_SETTING_NAMES.split())
 
 # Columns with the reason of a missing outcome; in the first ones any text is an error.
-ERRORS = ("error", "error_type", "error_message", "exception", "exception_type")
+ERRORS = (
+    "error",
+    "error_type",
+    "error_message",
+    "error_msg",
+    "exception",
+    "exception_type",
+    "is_error",
+    "has_error",
+    "errored",
+)
 STATUSES = (
     "status",
     "failure_mode",
@@ -144,6 +155,17 @@ STATUSES = (
 _SHARES = frozenset(NAMES["outcome"]) - {"outcome", "score", "reward", "rating", "value"}
 # The highest possible score of a row, where questions have different ones.
 MAXIMA = ("max_score", "maximum_score", "max_points", "max_reward", "points_possible", "out_of")
+# Numbers of right answers, and what they are divided by, in tables of counts.
+_COUNTS = tuple(
+    name
+    for each in ("correct", "passed", "solved", "resolved", "success")
+    for name in (f"n_{each}", f"num_{each}", f"{each}_count")
+)
+TOTALS = ("total", *(
+    name
+    for each in ("total", "questions", "samples", "items", "problems", "tasks")
+    for name in (f"n_{each}", f"num_{each}", f"{each}_count")
+), "total_count")  # fmt: skip
 # Outcomes of which the lowest is best: places, and ends of names such as eval/loss and latency_ms.
 _PLACES = frozenset(["rank", "ranking", "place", "placement", "position", "standing"])
 _LOWER_NAMES = """
@@ -164,7 +186,8 @@ SELECTORS = ("task", "scorer", "filter", "metric")
 METRICS = ("metric", "metric_name", "measure", "score_name", "score_type")
 
 _KNOWN = SETTINGS.union(
-    ERRORS, STATUSES, MAXIMA, SELECTORS, METRICS, QUESTIONS, DECLARED, *NAMES.values()
+    *(ERRORS, STATUSES, MAXIMA, _COUNTS, TOTALS, SELECTORS, METRICS, NUMBERS, QUESTIONS, DECLARED),
+    *NAMES.values(),
 )
 
 # Value that disables the groups of a table.
@@ -183,8 +206,8 @@ class Found(NamedTuple):
 
     System, question and trial may be several columns, which together name one; `groups` are all
     columns that may group questions, and `group` is the one that the caller chose; `settings` may
-    distinguish systems; `reasons` give the reasons of missing outcomes, and `maximum` the highest
-    score.
+    distinguish systems; `reasons` give the reasons of missing outcomes, `maximum` the highest
+    score, and `total` the number of answers of which outcomes count the right ones.
     """
 
     system: tuple[Hashable, ...]
@@ -196,6 +219,7 @@ class Found(NamedTuple):
     settings: tuple[Hashable, ...]
     reasons: tuple[Hashable, ...]
     maximum: Hashable | None
+    total: Hashable | None
 
     @property
     def paired(self) -> bool:
@@ -404,13 +428,16 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
     present = {
         name: [free[alias] for alias in aliases if alias in free] for name, aliases in NAMES.items()
     }
-    if not present["question"] and "question" not in picked:
-        present["question"] = [free[alias] for alias in QUESTIONS if alias in free][:1]
-    found = {
-        name: picked[name] if name in picked else _only(frame, name, present[name], source)
-        for name in COLUMNS
-        if name != "group"
-    }
+    total = next(filter(None, map(free.get, TOTALS)), None)
+    if total is not None and "outcome" not in picked:
+        present["outcome"] = _without_counts(frame, present["outcome"]) or [
+            free[alias] for alias in _COUNTS if alias in free
+        ]
+    found: dict[str, tuple[Hashable, ...]] = {}
+    for name in ("system", "trial", "question", "outcome"):
+        if name == "question" and not present[name] and name not in picked:
+            present[name] = _stand_ins(frame, free, found)
+        found[name] = picked[name] if name in picked else _only(frame, name, present[name], source)
     outcome = field_name(found["outcome"][0])
     refuse_lower("outcome", found["outcome"][0])
     used = {column for columns in found.values() for column in columns}
@@ -433,7 +460,48 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         settings=tuple(dict.fromkeys([*settings, *pool])),
         reasons=tuple(free[name] for name in (*ERRORS, *STATUSES) if name in free),
         maximum=None if outcome in _SHARES else next(filter(None, map(free.get, MAXIMA)), None),
+        total=total if outcome in _SHARES.union(_COUNTS) and total in free.values() else None,
     )
+
+
+def _stand_ins(
+    frame: "pd.DataFrame",
+    free: Mapping[str, Hashable],
+    found: Mapping[str, tuple[Hashable, ...]],
+) -> list[Hashable]:
+    """Return what names the question in a table without a usual column for it, at most one.
+
+    That is a number, unless it counts the rows of all systems; a task; or a benchmark or another
+    group with one row for each system, as on leaderboards.
+    """
+    several = any(_varies(column_of(frame, each)) for each in found["system"])
+    for name in NUMBERS:
+        if name in free and (not several or column_of(frame, free[name]).duplicated().any()):
+            return [free[name]]
+    tasks = [free[name] for name in QUESTIONS if name in free]
+    if tasks:
+        return tasks[:1]
+    apart = [free[name] for name in free if name in SETTINGS.union(NAMES["system"])]
+    for name in NAMES["group"]:
+        cell = list(dict.fromkeys([*found["system"], *found["trial"], *apart, free.get(name)]))
+        if name in free and not frame[cell].astype(str).duplicated().any():
+            return [free[name]]
+    return []
+
+
+def _without_counts(frame: "pd.DataFrame", names: Sequence[Hashable]) -> list[Hashable]:
+    """Leave out columns that count right answers, where another one has their share."""
+    return [name for name in names if not holds_counts(column_of(frame, name))] or list(names)
+
+
+def holds_counts(column: "pd.Series") -> bool:
+    """Return whether a column holds whole numbers, some of them above 1."""
+    try:
+        numbers = outcome_numbers(column, "")
+    except DataError:
+        return False
+    known = numbers[~np.isnan(numbers)]
+    return bool((known > 1.0).any() and (known == np.floor(known)).all() and known.min() >= 0.0)
 
 
 def refuse_lower(argument: str, name: Hashable) -> None:

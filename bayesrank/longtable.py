@@ -12,10 +12,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.columns import Source, column_of, field_name, find_columns, with_fields
+from bayesrank.columns import (
+    Found,
+    Source,
+    column_of,
+    field_name,
+    find_columns,
+    holds_counts,
+    with_fields,
+)
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.missing_reasons import why_missing
-from bayesrank.outcomes import DECIMAL_COMMA, DECLARED, nested, outcome_numbers, read_declared
+from bayesrank.missing_reasons import say_errors, why_missing
+from bayesrank.outcomes import (
+    DECIMAL_COMMA,
+    DECLARED,
+    elements_of,
+    nested,
+    outcome_numbers,
+    read_declared,
+)
 from bayesrank.table_groups import is_meant, join_labels, tell_apart
 from bayesrank.table_settings import Columns, name_systems, refuse_unknown
 
@@ -105,6 +120,7 @@ def standardize(
     frame = with_fields(frame, chosen)
     found = find_columns(frame, chosen, source)
     frame = _without_empty_rows(frame, [*found.system, *found.question, found.outcome])
+    frame, found, notes = _spread(frame, found, source)
     named = {
         name: reduce(
             join_labels, [_labels(column_of(frame, each), name, source) for each in columns]
@@ -118,9 +134,12 @@ def standardize(
         decimal=frame.attrs.get(DECIMAL_COMMA, False),
         cell=lambda row: ", ".join(f"{role} {named[role][row]!r}" for role in CELL[:2]),
     )
-    notes: tuple[str, ...] = ()
-    if found.maximum is not None:
-        outcome, notes = _shares(outcome, column_of(frame, found.maximum), source)
+    maximum = found.maximum
+    if found.total is not None and holds_counts(column_of(frame, found.outcome)):
+        maximum = found.total
+    if maximum is not None:
+        outcome, told = _shares(outcome, column_of(frame, maximum), source)
+        notes += told
     table: dict[str, Any] = {**named, "outcome": outcome}
     levels = tuple(map(str, found.groups))
     group = "" if found.group is None else str(found.group)
@@ -135,6 +154,7 @@ def standardize(
     if found.reasons:
         columns = [(field_name(each), column_of(frame, each)) for each in found.reasons]
         table["status"] = why_missing(columns, outcome)
+        notes += say_errors(columns, outcome)
     columns = {name: pd.Series(each, copy=False) for name, each in table.items()}
     standard = pd.DataFrame(columns, copy=False)
     declaring = {field_name(each): column_of(frame, each) for each in frame.columns}
@@ -149,6 +169,32 @@ def standardize(
         declared=read_declared(declaring, source.where),
         notes=notes,
     )
+
+
+def _spread(
+    frame: "pd.DataFrame", found: Found, source: Source
+) -> "tuple[pd.DataFrame, Found, tuple[str, ...]]":
+    """Give each element of lists in place of outcomes a row, as a trial.
+
+    Lists of several lengths, or beside a column of trials, may say something else.
+    """
+    column = column_of(frame, found.outcome)
+    known = np.flatnonzero(column.notna().to_numpy(bool))
+    if not len(known) or elements_of(column.iloc[known[0]]) is None:
+        return frame, found, ()
+    lists = [elements_of(value) for value in column]
+    number = len(lists[known[0]] or ())
+    if found.trial or not number or any(each is None or len(each) != number for each in lists):
+        raise DataError(
+            "outcomes must be one value in every row, or lists of one length without a column of "
+            f"trials; got lists for the outcome column{_of(source)}: write a row for each element"
+        )
+    rows = frame.take(np.repeat(np.arange(len(frame)), number)).reset_index(drop=True)
+    rows[found.outcome] = [element for each in lists for element in each or ()]
+    trial = "trial" if "trial" not in frame else f"trial of {found.outcome}"
+    rows[trial] = np.tile(np.arange(number), len(frame))
+    rows.attrs |= frame.attrs
+    return rows, found._replace(trial=(trial,)), (f"each list in {found.outcome} holds the trials",)
 
 
 def _shares(
@@ -294,9 +340,13 @@ def place_rows(
     named = tell_apart(read, source) if read.levels else read
     if named.settings:
         named = name_systems(named, source, chosen)
-    return number_trials(
-        named, source, files, explain=lambda: refuse_unknown(named, others(), source)
-    )
+
+    def explain() -> None:
+        columns = others()
+        if all(len(values) == len(named.frame) for values in columns.values()):  # no list of trials
+            refuse_unknown(named, columns, source)
+
+    return number_trials(named, source, files, explain=explain)
 
 
 def arrange(table: "pd.DataFrame") -> tuple[NDArray[np.float64], dict[str, Any]]:

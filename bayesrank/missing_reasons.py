@@ -64,6 +64,44 @@ def why_missing(
     return status
 
 
+def say_errors(
+    columns: "Sequence[tuple[str, pd.Series]]", outcome: NDArray[np.float64]
+) -> tuple[str, ...]:
+    """Report outcomes of 0 in rows with an error, since they count as wrong.
+
+    Parameters
+    ----------
+    columns, outcome
+        As in :func:`why_missing`.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> say_errors([("is_error", pd.Series([False, True]))], np.array([1.0, 0.0]))
+    ("1 outcome of 0 counts as wrong despite an error in the column 'is_error': leave the outcome \
+blank if there was no answer",)
+    """
+    zero = np.flatnonzero(outcome == 0.0)
+    notes = []
+    for name, column in columns:
+        if name in ERRORS and len(zero):
+            codes, texts = column.iloc[zero].astype(str).fillna("").factorize()
+            number = int(np.array([bool(_status(each, True)) for each in texts])[codes].sum())
+            if number:
+                counted = (
+                    "1 outcome of 0 counts" if number == 1 else f"{number:,} outcomes of 0 count"
+                )
+                notes.append(
+                    f"{counted} as wrong despite an error in the column {name!r}: leave the "
+                    "outcome blank if there was no answer"
+                )
+    return tuple(notes[:1])
+
+
 def _status(text: str, is_error: bool) -> str:
     """Return the status from a text; in a column of errors, any text means an error."""
     known = (status for status, pattern in _PATTERNS if pattern.fullmatch(text.strip()))

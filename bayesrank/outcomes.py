@@ -50,6 +50,9 @@ BLANKS = frozenset(
 # pandas.DataFrame.attrs[DECIMAL_COMMA] is whether commas in a table can only be decimal.
 DECIMAL_COMMA = "bayesrank decimal comma"
 
+# The text of a list of values.
+_LIST = re.compile(r"\s*\[([^\[\]{}]*)\]\s*")
+
 _WITH_COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
 # What a comma may also be: a separator of thousands.
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}\s*%?")
@@ -227,10 +230,29 @@ def outcome_numbers(
     return np.array([*numbers, np.nan])[codes]
 
 
+def elements_of(value: object) -> list[object] | None:
+    """Return the elements of a list or of its text, None for any other value.
+
+    Examples
+    --------
+    >>> elements_of("[1, 0]"), elements_of((True, None)), elements_of("1, 0")
+    (['1', '0'], [True, None], None)
+    """
+    if isinstance(value, str):
+        match = _LIST.fullmatch(value)
+        if match is None:
+            return None
+        texts = match[1].split(",") if match[1].strip() else []
+        return [text.strip().strip("'\"") for text in texts]
+    return list(value) if isinstance(value, list | tuple | np.ndarray) else None
+
+
 def holds_outcomes(column: "pd.Series") -> bool:
-    """Return whether a value of a column stands for an outcome, or all are missing."""
+    """Return whether a value of a column stands for outcomes, or all are missing."""
     text = False
     for value in column.dropna():
+        if elements_of(value):
+            return True
         number = _number_of(with_points([value], decimal=True)[0])
         if number is not None and not math.isnan(number):
             return True

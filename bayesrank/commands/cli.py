@@ -140,8 +140,8 @@ def rank(
     INPUT is one or more files or folders, all in one format: NumPy archives (.npz), tables (.csv,
     .parquet, .jsonl and more), battles, or results of Inspect, lm-evaluation-harness, SWE-bench,
     SWE-bench Pro, HELM, EvalPlus, BigCodeBench, LiveCodeBench, Terminal-Bench, Harbor, tau-bench,
-    tau2-bench, lighteval, OpenCompass, promptfoo, OpenAI evals, MMLU-Pro, EuroEval, LiveBench,
-    MT-bench, MCPMark, Every Eval Ever and py-irt. Notes on stderr report
+    tau2-bench, lighteval, OpenCompass, promptfoo, DeepEval, OpenAI evals, MMLU-Pro, EuroEval,
+    LiveBench, MT-bench, MCPMark, Every Eval Ever and py-irt. Notes on stderr report
     what was read and what is missing.
     """
     from bayesrank.by_group import group_names

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bayesrank.errors import DamagedFileError, DataError
+from bayesrank.printable import listing
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import (
     ROW,
@@ -61,9 +62,10 @@ def table_of_logs(
     DataError
         If a choice is left open, a log repeats a question, or there is no outcome.
     """
+    unnamed: list[str] = []
     if any(log.task for log in logs):
-        tasks = choose_tasks((log.task for log in logs), selection.task)
-        logs = [log for log in logs if log.task in tasks]
+        tasks = choose_tasks((log.task for log in logs if log.task), selection.task)
+        logs, unnamed = _of_tasks(logs, tasks)
     elif selection.task is not None:
         raise DataError(
             f"task must be left out in format {source} where the logs name none; got "
@@ -82,8 +84,28 @@ def table_of_logs(
     message = "; ".join([table.message, *notes, *renamed, *apart])
     answered = {log.name for log in logs if log.attempts}
     left_out = say_left_out((log.name for log in logs), answered)
-    cautions = (*table.cautions, *left_out, *compare_conditions(logs, names))
+    cautions = (*table.cautions, *unnamed, *left_out, *compare_conditions(logs, names))
     return replace(table, message=message, cautions=cautions)
+
+
+def _of_tasks(logs: Sequence[Log], tasks: Sequence[str]) -> tuple[list[Log], list[str]]:
+    """Return the logs of tasks, and a caution about those that name none.
+
+    A log without the name of its task is of the only chosen one if it has no other questions.
+    """
+    known = {each.question for log in logs if log.task in tasks for each in log.attempts}
+    kept, left_out = [], []
+    for log in logs:
+        if not log.task and len(tasks) == 1 and {each.question for each in log.attempts} <= known:
+            kept.append(replace(log, task=tasks[0]))
+        elif log.task in tasks:
+            kept.append(log)
+        elif not log.task:
+            left_out.append(log.name)
+    if not left_out:
+        return kept, []
+    names = listing(dict.fromkeys(left_out))
+    return kept, [f"Logs of {names} name no task, and are left out: they may be of another one."]
 
 
 def _split_questions(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:

@@ -47,10 +47,11 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # The setting of logs that only their folders distinguish.
 FOLDER = "folder"
 
-# Names of folders of repeats: a word and a number, or a time.
+# Names of folders of repeats: a word and a number, a time, or both.
+_TIME = r"\d{4}-?\d\d-?\d\d(?:[-_T ]{0,2}\d\d[-_:]?\d\d.*)?"
 _REPEAT = re.compile(
     r"(?:(?:run|trial|seed|attempt|repeat|repetition|rep|round|iter|iteration|epoch|sample)s?)?"
-    r"[-_ .]?\d+|\d{4}-?\d\d-?\d\d(?:[-_T ]?\d\d[-_:]?\d\d.*)?",
+    rf"[-_ .]?(?:\d+(?:[-_ ]{_TIME})?|{_TIME})",
     re.IGNORECASE,
 )
 
@@ -194,6 +195,11 @@ def _told_folders(places: Iterable[Path]) -> dict[Path, str]:
         place: "/".join(part for part in parts if not _REPEAT.fullmatch(part))
         for place, parts in _differing(places).items()
     }
+    ends = {place: told.rpartition("/")[2] for place, told in folders.items()}
+    if len(set(ends.values())) == len(set(folders.values())) and any(
+        short(told) != told for told in folders.values()
+    ):
+        folders = ends  # a name can have them in full
     return {place: told or "." for place, told in folders.items()} if any(folders.values()) else {}
 
 

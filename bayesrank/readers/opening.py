@@ -85,12 +85,29 @@ _ZSTD = 93
 def plain_name(path: Path) -> str:
     """Return the name of a file without the ending of its compression.
 
+    An archive such as ``model.zip`` of ``model.json`` has the ending of its only file.
+
     Examples
     --------
     >>> plain_name(Path("runs/model.json.gz"))
     'model.json'
     """
-    return path.stem if path.suffix.lower() in ENDINGS else path.name
+    suffix = path.suffix.lower()
+    if suffix == ".zip" and path.is_file():
+        inside = _member_suffix(path, path.stat().st_mtime_ns)
+        return path.stem if path.stem.lower().endswith(inside) else path.stem + inside
+    return path.stem if suffix in ENDINGS else path.name
+
+
+@lru_cache(maxsize=1_000)
+def _member_suffix(path: Path, modified: int) -> str:
+    """Return the ending of the only file of an archive, in lower case; empty if there is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+    except DAMAGE:
+        return ""
+    return Path(names[0]).suffix.lower() if len(names) == 1 else ""
 
 
 def plain_suffix(path: Path) -> str:

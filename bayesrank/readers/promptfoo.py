@@ -1,23 +1,51 @@
-"""Reader of promptfoo results, ``promptfoo eval --output results.json``."""
+"""Reader of promptfoo results, ``promptfoo eval --output results.json``, ``.jsonl`` or ``.csv``."""
 
+import csv
+import io
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import nan
 from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import (
+    BYTE_ORDER_MARK,
+    parse_json_lines,
+    read_json,
+    starts_like,
+)
 from bayesrank.readers.log import Attempt, Log, digest, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose
-from bayesrank.readers.opening import expects
+from bayesrank.readers.naming import say_copies
+from bayesrank.readers.opening import (
+    HEAD_BYTES,
+    damage_named,
+    expects,
+    open_log,
+    plain_name,
+    plain_suffix,
+)
+from bayesrank.readers.table_files import LINES
 
 RESULTS_START = re.compile(
     BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"results"\s*:\s*[\[{])(?=(?s:.*?)"provider"\s*:)'
     rb'(?=(?s:.*?)"(?:testIdx|promptIdx|gradingResult|failureReason|vars)"\s*:)'
 )
+
+_LINE_START = re.compile(
+    BYTE_ORDER_MARK + rb'\s*\{(?=.*?"promptIdx"\s*:)(?=.*?"testIdx"\s*:)(?=.*?"success"\s*:)'
+)
+
+# The names of the columns after that of an output; older versions wrote the grade before its text.
+_GRADES = ["Status", "Score", "Named Scores"]
+_GRADED = re.compile(r"\[(PASS|FAIL|ERROR)\] \(([-\d.]+)")
+# The name of the column of an output.
+_OUTPUT = re.compile(r"\[([^\]]+)\] (.*)", re.DOTALL)
 
 # What an outcome can be; beside them, the scores that assertions name.
 METRICS = ("success", "score")
@@ -29,7 +57,16 @@ WRONG = ("error",)
 
 def is_promptfoo(path: Path) -> bool:
     """Return whether a file starts like results of promptfoo."""
-    return starts_like(path, RESULTS_START)
+    suffix = plain_suffix(path)
+    if suffix != ".csv":
+        return starts_like(path, RESULTS_START) or starts_like(path, _LINE_START, LINES)
+    with open_log(path) as file:
+        head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+    try:
+        names, row = islice(csv.reader(io.StringIO(head, newline="")), 2)
+    except (ValueError, csv.Error):
+        return False
+    return bool(_outputs(names, row))
 
 
 def read_promptfoo(paths: Sequence[Path], selection: Selection) -> LogTable:
@@ -58,7 +95,9 @@ def read_promptfoo(paths: Sequence[Path], selection: Selection) -> LogTable:
     DataError
         If the metric is unknown, or a file is damaged.
     """
-    found = {path: _read(path) for path in paths}
+    best = {_written(path): path for path in sorted(paths, key=_detail)}
+    copies = [path for path in paths if best[_written(path)] != path]
+    found = {path: _read(path) for path in paths if path not in copies}
     rows = [row for _, own in found.values() for row in own]
     known = [*METRICS, *(name for row in rows for name in row.get("namedScores") or ())]
     metric = selection.metric or METRICS[0]
@@ -85,16 +124,78 @@ def read_promptfoo(paths: Sequence[Path], selection: Selection) -> LogTable:
         )
         for key, log in logs.items()
     ]
-    return table_of_logs(numbered, "promptfoo", selection, details=("error",), wrong=WRONG)
+    table = table_of_logs(numbered, "promptfoo", selection, details=("error",), wrong=WRONG)
+    return replace(table, message="; ".join([table.message, *say_copies(copies)]))
+
+
+def _written(path: Path) -> Path:
+    """Return a file without its ending; an evaluation may be written in several formats."""
+    return path.with_name(Path(plain_name(path)).stem)
+
+
+def _detail(path: Path) -> int:
+    """Return the place of a format among those that say ever more; that of JSON is the last."""
+    less = (".csv", *LINES)
+    suffix = plain_suffix(path)
+    return less.index(suffix) if suffix in less else len(less)
 
 
 def _read(path: Path) -> tuple[str, list[dict[str, Any]]]:
     """Return the identifier of an evaluation, and its results."""
+    suffix = plain_suffix(path)
+    if suffix in (".csv", *LINES):
+        return "", list(_rows(path) if suffix == ".csv" else parse_json_lines(path))
     with expects(path, "results of promptfoo with a provider and success"):
         document = read_json(path)
         results = document["results"]
         listed = results["results"] if isinstance(results, dict) else results
         return str(document.get("evalId") or ""), list(listed)
+
+
+def _outputs(names: Sequence[str], row: Sequence[str]) -> list[int]:
+    """Return the places of the columns of outputs, empty in a table of something else."""
+    graded = [place for place in range(len(names)) if names[place + 1 : place + 4] == _GRADES]
+    return graded or [place for place, text in enumerate(row) if _GRADED.match(text)]
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield results as a document in JSON has them, from a table with a row for each test."""
+    import pandas as pd
+
+    with damage_named(path), open_log(path) as file:
+        table = pd.read_csv(
+            file, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig"
+        )
+    names, *rows = table.to_numpy().tolist()
+    outputs = _outputs(names, rows[0] if rows else [])
+    first = min(outputs, default=0)
+    for test, row in enumerate(rows):
+        variables = dict(zip(names[:first], row, strict=False))
+        for number, place in enumerate(outputs):
+            after = names[place + 1 : place + 4] == _GRADES
+            grade = row[place + 1 : place + 4] if after else _grade(row[place])
+            if not any(grade):  # the test was not run
+                continue
+            status, score, named = grade
+            provider = _OUTPUT.fullmatch(names[place])
+            yield {
+                "provider": provider[1] if provider else Path(plain_name(path)).stem,
+                "prompt": provider[2] if provider else names[place],
+                "promptIdx": number,
+                "testIdx": test,
+                "vars": variables,
+                "success": status == "PASS",
+                "score": float(score) if score else None,
+                "namedScores": json.loads(named) if named else {},
+                "failureReason": ERROR if status == "ERROR" else 0,
+                "error": row[place] or "error",
+            }
+
+
+def _grade(text: str) -> tuple[str, ...]:
+    """Return the status and the score before the text of an output."""
+    match = _GRADED.match(text)
+    return (match[1], match[2], "") if match else ("", "", "")
 
 
 def _column(path: Path, result: dict[str, Any]) -> tuple[Path, str, str, str]:

@@ -318,7 +318,9 @@ def _read_responses(
             cells, labels = arrange(table.frame)
             data = Responses(cells, paired=table.paired, **labels, **options)
         else:
-            data = Responses.from_long(table.frame, paired=table.paired, **options)
+            # Details say what the format counts, and are no columns of settings or errors here.
+            frame = table.frame.drop(columns=list(table.details))
+            data = Responses.from_long(frame, paired=table.paired, **options)
         message = table.message
         for caution in table.cautions:
             logger.warning(caution)

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from bayesrank.battle_tables import BASELINE, RESULTS, SIDES
 from bayesrank.battles import Battles
-from bayesrank.columns import COLUMNS, NAMES, QUESTIONS, SELECTORS, field_name
+from bayesrank.columns import COLUMNS, NAMES, NUMBERS, QUESTIONS, SELECTORS, field_name
 from bayesrank.readers.battles import FORMATS, is_json_of_battles, read_battle_files
+from bayesrank.readers.deepeval import is_deepeval, read_deepeval
 from bayesrank.readers.euroeval import is_euroeval, read_euroeval
 from bayesrank.readers.evalplus import (
     is_bigcodebench,
@@ -108,7 +109,8 @@ class Reader:
 
 def _named(role: str) -> list[tuple[str]]:
     """Return the alternative names of a column of tables."""
-    return [(name,) for name in (*NAMES[role], *(QUESTIONS if role == "question" else ()))]
+    others = (*NUMBERS, *QUESTIONS) if role == "question" else ()
+    return [(name,) for name in (*NAMES[role], *others)]
 
 
 _ROWS = (
@@ -223,7 +225,15 @@ _ROWS = (
         read_mmlu_pro,
         beside=r".*_summary\.(?:json|txt)",
     ),
-    Reader("promptfoo", "promptfoo results, .json", is_promptfoo, read_promptfoo, ("metric",)),
+    Reader(
+        "promptfoo",
+        "promptfoo results, .json, .jsonl and .csv",
+        is_promptfoo,
+        read_promptfoo,
+        ("metric",),
+        endings=(".json", ".csv", *LINES),
+    ),
+    Reader("deepeval", "test runs of DeepEval, .json", is_deepeval, read_deepeval, ("metric",)),
     Reader(
         "openai_evals",
         "logs of OpenAI evals, .jsonl",

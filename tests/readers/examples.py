@@ -91,6 +91,17 @@ def _promptfoo(provider: str, test: int, success: bool, **more: Any) -> Content:
     }
 
 
+def _deepeval(name: str, *passed: bool | None) -> Content:
+    metrics = [
+        {"name": f"m{number}", "threshold": 0.5, "success": bool(each), "score": float(each)}
+        if each is not None
+        else {"name": f"m{number}", "threshold": 0.5, "success": False, "error": "timeout"}
+        for number, each in enumerate(passed)
+    ]
+    told = {"input": f"ask {name}", "success": all(passed), "metricsData": metrics}
+    return {"name": name, **told}
+
+
 def _event(number: int, kind: str, data: Content) -> Content:
     return {
         "run_id": "r",
@@ -339,6 +350,18 @@ EXAMPLES = [
             }
         },
         {"openai:a": [1, 0], "openai:b": [0, 1]},
+        "0 of 4 outcomes missing; 1 error counted as wrong",
+    ),
+    Example(
+        "deepeval",
+        {
+            "a.json": {
+                "testCases": [_deepeval("t0", True, True), _deepeval("t1", True, False)],
+                "hyperparameters": {"model": "gpt-4o"},
+            },
+            "b.json": {"testCases": [_deepeval("t0", True, None), _deepeval("t1", True, True)]},
+        },
+        {"gpt-4o": [1, 0], "b": [0, 1]},
         "0 of 4 outcomes missing; 1 error counted as wrong",
     ),
     Example(

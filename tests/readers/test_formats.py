@@ -246,6 +246,61 @@ def test_prompts_and_columns_of_promptfoo_are_systems(tmp_path):
     )
 
 
+PROMPTFOO_TABLES = {
+    "columns of grades": """Description,q,[openai:a] ask {{q}},Status,Score,Named Scores,\
+Grader Reason,Comment,[openai:b] ask {{q}},Status,Score,Named Scores,Grader Reason,Comment
+first,1,"a text,
+of two lines",PASS,1.00,"{""tone"":0.25}",good,,no,FAIL,0.50,"{""tone"":0.75}",,
+second,2,[x],PASS,1.00,,,,HTTP 503,ERROR,0.00,,,
+third,3,yes,FAIL,0.25,,,,,,,,,
+""",
+    "grades before texts": """q,[openai:a] ask {{q}},[openai:b] ask {{q}}
+1,"[PASS] (1.00, tone: 0.25)
+
+a text",[FAIL] (0.50) no
+2,[PASS] (1.00) [x],[ERROR] (0.00) HTTP 503
+3,[FAIL] (0.25) yes,
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROMPTFOO_TABLES)
+def test_tables_of_promptfoo(tmp_path, name):
+    path = tmp_path / "output.csv"
+    path.write_text(PROMPTFOO_TABLES[name])
+    data = read_responses(path)
+    assert data.systems == ("openai:a", "openai:b")
+    assert data.outcomes[..., 0].tolist() == [[1, 1, 0], [0, 0, -1]]
+    assert read_responses(path, count_as_wrong=()).outcomes[1, :, 0].tolist() == [0, -1, -1]
+    scores = read_responses(path, metric="score", count_as_wrong=()).scores[..., 0]
+    np.testing.assert_array_equal(scores, [[1.0, 1.0, 0.25], [0.5, np.nan, np.nan]])
+
+
+def test_tables_of_promptfoo_without_providers_are_named_by_prompts(tmp_path):
+    path = tmp_path / "output.csv"
+    path.write_text("be brief {{q}},be polite {{q}},q\n[PASS] (1.00) a,[FAIL] (0.00) b,1\n")
+    assert read_responses(path).systems == (
+        "output (prompt=be brief {{q}})",
+        "output (prompt=be polite {{q}})",
+    )
+    path.write_text("system,question,outcome\na,[PASS] x,1\nb,[PASS] x,0\n")
+    assert read_responses(path).systems == ("a", "b")
+
+
+def test_lines_of_promptfoo(tmp_path):
+    example = next(each for each in EXAMPLES if each.format == "promptfoo")
+    example.write(tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())["results"]["results"]
+    path = tmp_path / "output.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in results))
+    data = read_responses(path)
+    assert data.fingerprint == read_responses(tmp_path / "results.json").fingerprint
+    (tmp_path / "results.json").rename(tmp_path / "output.json")
+    both = read_table(tmp_path)
+    assert both.frame["trial"].max() == 0
+    assert "1 copy of a log left out (output.jsonl)" in both.message
+
+
 def test_harbor_jobs_without_their_trials(tmp_path):
     stats = {
         "reward_stats": {"reward": {"0.0": ["t1__a"], "1.0": ["t2__b", "t1__c"]}},

@@ -550,3 +550,104 @@ def test_wide_tables_as_people_write_them(tmp_path, caplog):
     assert "questions 'Overall', 'Average' are called like summaries" in caplog.text
     read_responses(write(tmp_path, "system,a,b\na,,1\nb,0,\n"), wide=True)
     assert "Systems and questions have the same names" in caplog.text
+
+
+@pytest.mark.parametrize("question", ["task", "Benchmark", "dataset", "category"])
+@pytest.mark.parametrize(
+    ("right", "total"),
+    [("correct", "total"), ("num_correct", "num_questions"), ("passed", "total")],
+)
+def test_numbers_of_right_answers_are_divided_by_their_total(
+    tmp_path, caplog, question, right, total
+):
+    text = f"model,{question},{right},{total}\na,x,45,50\na,y,6,8\nb,x,20,50\nb,y,8,8\n"
+    path = write(tmp_path, text)
+    with caplog.at_level("INFO", logger="bayesrank"):
+        data = read_responses(path)
+    assert f"outcomes are divided by {total}" in caplog.text
+    assert data.questions == ("x", "y")
+    np.testing.assert_array_equal(data.scores[..., 0], [[0.9, 0.75], [0.4, 1.0]])
+    frame = Responses.from_long(pd.read_csv(path))
+    np.testing.assert_array_equal(frame.scores, data.scores)
+
+
+def test_a_share_beside_the_number_of_right_answers_is_the_outcome(tmp_path):
+    text = "model,dataset,correct,total,accuracy\na,x,45,50,0.9\nb,x,20,50,0.4\n"
+    np.testing.assert_array_equal(read_responses(write(tmp_path, text)).scores.ravel(), [0.9, 0.4])
+    right = "model,question,correct,total\na,q1,1,9\nb,q1,0,9\n"
+    assert read_responses(write(tmp_path, right)).outcomes.ravel().tolist() == [1, 0]
+    text = "model,dataset,correct,total\na,x,60,50\nb,x,20,50\n"
+    with pytest.raises(DataError, match=r"lie in \[0, 1\].*got 1.2 for system 'a'"):
+        read_responses(write(tmp_path, text))
+
+
+def test_groups_with_several_rows_of_a_system_are_no_questions(tmp_path):
+    text = "model,dataset,correct\na,x,1\na,x,0\nb,x,1\nb,x,1\n"
+    with pytest.raises(DataError, match="must have a column for the question"):
+        read_responses(write(tmp_path, text))
+    seeds = "model,dataset,seed,accuracy\na,x,1,0.5\na,x,2,0.25\nb,x,1,1\nb,x,2,0.5\n"
+    assert read_responses(write(tmp_path, seeds)).shape == (2, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["idx", "index", "Index", "question_idx", "sample_idx"])
+def test_a_number_is_the_question_unless_it_counts_all_rows(tmp_path, name):
+    again = f"{name},model,text,correct\n0,a,t,1\n1,a,t,0\n0,b,t,1\n1,b,t,1\n"
+    data = read_responses(write(tmp_path, again))
+    assert data.questions == ("0", "1")
+    assert data.outcomes[..., 0].tolist() == [[1, 0], [1, 1]]
+    rows = f"{name},model,text,correct\n0,a,t,1\n1,a,t,0\n2,b,t,1\n3,b,t,1\n"
+    with pytest.raises(DataError, match="must have a column for the question"):
+        read_responses(write(tmp_path, rows))
+    named = f"{name},model,qid,correct\n0,a,q,1\n1,a,r,0\n2,b,q,1\n3,b,r,1\n"
+    assert read_responses(write(tmp_path, named)).questions == ("q", "r")
+    tasks = f"model,task,{name},correct\na,x,0,1\na,x,1,0\na,y,0,1\nb,x,0,0\nb,x,1,0\nb,y,0,1\n"
+    data = read_responses(write(tmp_path, tasks))
+    assert data.questions == ("x/0", "x/1", "y/0")
+    assert data.groups == ("x", "x", "y")
+
+
+LISTS = [[1, 0, 1], [0, 0, 1], [1, 1, 1], [1, 0, None]]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_list_in_place_of_an_outcome_holds_trials(tmp_path, caplog, suffix):
+    frame = pd.DataFrame({"model": [*"aabb"], "qid": ["q", "r"] * 2, "correct": LISTS})
+    path = tmp_path / f"log.{suffix}"
+    if suffix == "csv":
+        frame.assign(correct=frame["correct"].astype(str)).to_csv(path, index=False)
+    elif suffix == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_parquet(path)
+    expected = [[[1, 0, 1], [0, 0, 1]], [[1, 1, 1], [1, 0, -1]]]
+    with caplog.at_level("INFO", logger="bayesrank"):
+        data = read_responses(path)
+    assert data.outcomes.tolist() == expected
+    assert not data.paired
+    assert "each list in correct holds the trials" in caplog.text
+    assert Responses.from_long(frame).outcomes.tolist() == expected
+
+
+def test_lists_of_several_lengths_or_beside_trials_are_an_error(tmp_path):
+    path = write(tmp_path, 'model,qid,correct\na,q,"[1, 0]"\nb,q,[1]\n')
+    with pytest.raises(DataError, match=r"got lists .*: write a row for each element"):
+        read_responses(path)
+    path = write(tmp_path, 'model,qid,seed,correct\na,q,1,"[1, 0]"\nb,q,1,"[1, 1]"\n')
+    with pytest.raises(DataError, match=r"got lists .*: write a row for each element"):
+        read_responses(path)
+    again = 'model,qid,kind,correct\na,q,x,"[1, 0]"\na,q,y,"[1, 1]"\nb,q,x,"[1, 1]"\n'
+    with pytest.raises(DataError, match="one outcome per system, question and trial"):
+        read_responses(write(tmp_path, again))
+
+
+def test_lists_in_wide_tables_hold_trials(tmp_path):
+    path = write(tmp_path, 'task,a,b\nx,"[1,0]","[0,0]"\ny,"[True, False]","[1,1]"\n')
+    data = read_responses(path, wide=True)
+    assert data.outcomes.tolist() == [[[1, 0], [1, 0]], [[0, 0], [1, 1]]]
+
+
+def test_zeros_with_an_error_are_reported(tmp_path, caplog):
+    text = "model,id,is_error,score\na,q,False,1\na,r,True,0\nb,q,False,0\nb,r,False,1\n"
+    with caplog.at_level("INFO", logger="bayesrank"):
+        assert read_responses(write(tmp_path, text)).outcomes[..., 0].tolist() == [[1, 0], [0, 1]]
+    assert "1 outcome of 0 counts as wrong despite an error in the column 'is_error'" in caplog.text

@@ -209,3 +209,53 @@ def test_copies_of_an_archive_count_once(tmp_path):
     for name in ("runs.npz", "runs (1).npz"):
         np.savez(tmp_path / name, R=np.array([[[0, 1]], [[1, 1]]]))
     assert read_responses(tmp_path).shape == (2, 1, 2)
+
+
+def test_agents_without_a_model_are_one_system_for_each_submission(tmp_path):
+    told = {"agent_name": "agent", "model_name": None, "dataset_name": "core"}
+    for number, folder in enumerate(["gpt/x_1", "gpt/x_2", "opus/y_1", "haiku"]):
+        run = tmp_path / "core" / folder
+        write(run / "run_metadata.json", {**told, "uuid": str(number)})
+        write(run / "results.json", {"results": [{**TRIAL, "is_resolved": number != 3}]})
+    write(tmp_path / "core" / "other" / "results.json", {"results": [TRIAL]})
+    assert read_responses(tmp_path).shape == (4, 1, 2)
+    table = read_table(tmp_path)
+    assert set(table.frame["system"]) == {
+        "agent (folder=gpt)",
+        "agent (folder=opus)",
+        "agent (folder=haiku)",
+        "other",
+    }
+    assert "agent is several systems, distinguished by folder" in table.message
+
+
+def test_folders_that_are_too_long_for_a_name_are_told_by_their_ends(tmp_path):
+    for folder, name, resolved in [("a" * 30, "x" * 30, True), ("b" * 30, "y" * 30, False)]:
+        trial = {**TRIAL, "is_resolved": resolved}
+        write(tmp_path / folder / name / "out" / "results.json", {"results": [trial]})
+    assert read_responses(tmp_path).systems == (
+        f"out (folder={'x' * 30})",
+        f"out (folder={'y' * 30})",
+    )
+
+
+def test_logs_without_a_task_are_of_the_task_with_their_questions(tmp_path, caplog):
+    told = {"agent_name": "agent", "model_name": "m", "dataset_name": "core"}
+    write(tmp_path / "a" / "run_metadata.json", told)
+    write(tmp_path / "a" / "results.json", {"results": [TRIAL]})
+    write(tmp_path / "b" / "results.json", {"results": [{**TRIAL, "is_resolved": False}]})
+    assert read_responses(tmp_path).systems == ("agent__m", "b")
+    write(tmp_path / "c" / "results.json", {"results": [{**TRIAL, "task_id": "other"}]})
+    assert read_responses(tmp_path).systems == ("agent__m", "b")
+    assert "Logs of c name no task, and are left out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("2026-01-01__04-05-06", "2026-01-02__01-02-03"), ("run1_2026-01-01__04-05-06", "run2")],
+)
+def test_folders_with_times_are_repeats(tmp_path, one, two):
+    for system in "ab":
+        for folder in (one, two):
+            write(tmp_path / system / folder / "results.json", {"results": [TRIAL]})
+    assert read_responses(tmp_path).shape == (2, 1, 2)

@@ -16,7 +16,7 @@ from numpy.lib import format as npy
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses
 from bayesrank.readers.json_files import parse_json_lines, read_json, stream_json
-from bayesrank.readers.opening import check_announced, expects
+from bayesrank.readers.opening import check_announced, expects, plain_name
 
 DOCUMENT = {"a": [1, 2.5, None], "ü": "模型"}
 TEXT = json.dumps(DOCUMENT, ensure_ascii=False).encode()
@@ -45,6 +45,17 @@ def test_a_compressed_document_that_is_cut_off_is_named(tmp_path, ending):
         DataError, match=rf"paths must hold .* in .*/log\.json\{ending}: .* copy it"
     ):
         read_json(path)
+
+
+def test_a_zip_archive_has_the_ending_of_its_only_file(tmp_path):
+    path = tmp_path / "model_v0.1.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model_v0.1.csv", "model,question,correct\na,q,1\nb,q,0\n")
+    assert plain_name(path) == "model_v0.1.csv"
+    assert read_responses(tmp_path).systems == ("a", "b")
+    damaged = tmp_path / "cut.zip"
+    damaged.write_bytes(path.read_bytes()[:40])
+    assert plain_name(damaged) == "cut"
 
 
 def test_a_zip_archive_of_one_file_is_that_file(tmp_path):
