@@ -41,7 +41,7 @@ def check_calibration(
     Finding
     """
     if "lcb" not in result["ranking"]:
-        yield Finding("calibration", "not measured", "There are no intervals.", name="no intervals")
+        yield Finding("calibration", "not measured", "There are no intervals.", name="intervals")
         return
     method = METHODS.get(result.attrs["method"])
     broken = [*_zero_width(result, method), *_outside(result)]
