@@ -22,6 +22,7 @@ _MEASURED = {
     "runs": "variation between runs",
     "prior": "influence of the prior",
     "coverage": "coverage of the intervals",
+    "win rates": "fit of the win rates",
 }
 
 # Verdicts after which a result should be read with caution.
