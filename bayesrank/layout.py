@@ -86,6 +86,14 @@ class Column(NamedTuple):
         least = _LEAST_NAME if self.text == "name" else _LEAST_SENTENCE
         return min(self.width, max(least, cell_len(self.header)))
 
+    def rows(self, places: Iterable[int]) -> "Column":
+        """Return the column with some of its rows, in another order."""
+        order = list(places)
+        listed = ("cells", "keys", "styles", "bars", "marks", "densities")
+        given = {name: getattr(self, name) for name in listed}
+        moved = {name: [each[i] for i in order] for name, each in given.items() if each is not None}
+        return self._replace(**moved)
+
 
 def shorten(name: object, longest: int = _LONGEST_NAME) -> str:
     """Return a name whose middle is left out if it is too long, and that controls nothing.

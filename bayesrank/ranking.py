@@ -339,6 +339,7 @@ def _plan(
             as_prior(chosen[name], name)
     if backend == "mle":
         chosen |= _flat_priors(row, chosen)
+    _refuse_without_effect(row, options, chosen)
     if draws is None:
         draws = 1000 if backend == "nuts" else 500
     least = int(backend == "nuts")
@@ -413,6 +414,27 @@ def _flat_priors(row: Method, options: Mapping[str, Any]) -> dict[str, str]:
                 "use backend='map'"
             )
     return flat
+
+
+def _refuse_without_effect(
+    row: Method, given: Mapping[str, Any], chosen: Mapping[str, Any]
+) -> None:
+    """Refuse a prior of a known parameter, and a penalty of one that has a prior.
+
+    The options of a parameter x are x (its known value), x_prior, x_upper and reg_x.
+    """
+    values = {name: each.default for name, each in row.options.items()} | dict(chosen)
+    for name in row.options.keys() & given:
+        parameter = name.removeprefix("reg_").removesuffix("_prior").removesuffix("_upper")
+        if parameter == name or given[name] in (row.options[name].default, "flat", Flat()):
+            continue
+        if values.get(parameter) is not None:
+            raise ValueError(
+                f"{name} must be left out where {parameter} is known; got {given[name]!r}"
+            )
+        prior = f"{parameter}_prior"
+        if name.startswith("reg_") and values.get(prior, "flat") not in ("flat", Flat()):
+            raise ValueError(f"{name} must be left out unless {prior}='flat'; got {given[name]!r}")
 
 
 @cache

@@ -376,13 +376,13 @@ class Responses:
     @cached_property
     def events(self) -> Events:
         """Sets of right and wrong systems per (question, trial), deduplicated."""
-        self._require_binary("events")
+        self._require_binary("choices among systems")
         return deduplicate_events(self.outcomes, self.systems)
 
     @cached_property
     def stream(self) -> NDArray[np.int8]:
         """Outcomes in the order of play, of shape (trial, question, system)."""
-        self._require_binary("stream")
+        self._require_binary("games in the order of play")
         return frozen(np.ascontiguousarray(self.outcomes.transpose(2, 1, 0)))
 
     def _require_binary(self, what: str) -> None:

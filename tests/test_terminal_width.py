@@ -218,6 +218,19 @@ def test_rows_and_columns_can_be_chosen(run: Run, logs: Path) -> None:
     assert bounds == sorted(bounds, reverse=True)
 
 
+def test_fewer_rows_have_the_same_decimals(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    rows = [
+        f"{name},{i},{int(i < n)}"
+        for name, n in zip("abc", (19, 18, 1), strict=True)
+        for i in range(20)
+    ]
+    table.write_text("\n".join(["system,question,correct", *rows]))
+    common = ("rank", table, "--method", "avg", "--draws", 0)
+    few = run(*common, "--top", 2).stdout.splitlines()
+    assert few == run(*common).stdout.splitlines()[:-1]
+
+
 @pytest.mark.parametrize("option", ["--columns", "--sort"])
 def test_an_unknown_column_is_named_with_the_known_ones(run: Run, logs: Path, option: str) -> None:
     result = run("rank", str(logs), option, "loss", code=2)

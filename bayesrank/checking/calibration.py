@@ -29,7 +29,7 @@ def check_calibration(
     the prior found scores that depend on it.
     """
     if "lcb" not in result["ranking"]:
-        yield Finding("calibration", "not measured", "There are no intervals.", name="no intervals")
+        yield Finding("calibration", "not measured", "There are no intervals.", name="intervals")
         return
     method = METHODS.get(result.attrs["method"])
     broken = [*_zero_width(result, method), *_outside(result)]

@@ -166,7 +166,7 @@ def _check_runs(
             "Every question has a single trial of each system, which does not show how answers "
             "vary from run to run. Repeat some runs.",
             {"trials": 1},
-            "single trials",
+            "runs",
         )
     elif not isinstance(data, Responses):
         yield Finding(

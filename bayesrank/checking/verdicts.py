@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bayesrank.display import to_html
+from bayesrank.printable import listing
 
 Topic = Literal["sampling", "data", "identification", "fit", "calibration"]
 Verdict = Literal["does not apply", "good", "not measured", "doubtful", "bad"]
@@ -15,6 +16,14 @@ TOPICS: tuple[Topic, ...] = ("sampling", "data", "identification", "fit", "calib
 
 # From best to worst; the verdict of a topic is the worst one.
 VERDICTS: tuple[Verdict, ...] = ("does not apply", "good", "not measured", "doubtful", "bad")
+
+# What a check measures, where its name does not say it.
+_MEASURED = {
+    "runs": "variation between runs",
+    "prior": "influence of the prior",
+    "coverage": "coverage of the intervals",
+    "win rates": "fit of the win rates",
+}
 
 # Verdicts after which a result should be read with caution.
 _CAUTION = frozenset({"doubtful", "bad"})
@@ -82,16 +91,22 @@ class Report:
         return tuple(sorted(found, key=lambda one: VERDICTS.index(one.verdict), reverse=True))
 
     @property
+    def unmeasured(self) -> str:
+        """A sentence on what was not measured, empty if everything was."""
+        found = [one.name for one in self.findings if one.verdict == "not measured"]
+        names = dict.fromkeys(_MEASURED.get(name, name) for name in found)
+        return f"Not measured: {listing(names, len(names))}." if names else ""
+
+    @property
     def summary(self) -> str:
-        """One line: the verdict on every topic, the worst warning and the number of others."""
-        line = ", ".join(f"{topic} {self.verdict(topic)}" for topic in TOPICS)
-        if not self.warnings:
-            return f"Check: {line}."
-        first, *others = self.warnings
-        more = ""
-        if others:
-            more = f" ({len(others)} more warning{'s' * (len(others) > 1)})"
-        return f"Check: {line}. {first.sentence}{more}"
+        """One line: the worst warning, the number of others, and what was not measured."""
+        worst = "no warnings."
+        if self.warnings:
+            first, *others = self.warnings
+            worst = f"{first.topic} {first.verdict}. {first.sentence}"
+            if others:
+                worst += f" ({len(others)} more warning{'s' * (len(others) > 1)})"
+        return " ".join(filter(None, ("Check:", worst, self.unmeasured)))
 
     def reworded(self, translate: Callable[[str], str]) -> "Report":
         """Return the report with every sentence translated, such as arguments into flags."""

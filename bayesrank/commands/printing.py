@@ -56,14 +56,15 @@ def print_leaderboard(
     from bayesrank.reporting.tables import frame_columns
     from bayesrank.results.leaderboard import leaderboard
 
-    frame = _rows(leaderboard(tree), top, sort)
+    frame = _sorted(leaderboard(tree), sort)
     if output_format in ("json", "csv"):
         names = _chosen(list(frame.columns), columns, list(frame.columns))
-        _print_for_programs(frame.reindex(columns=names), output_format)
+        _print_for_programs(frame.reindex(columns=names).head(top or len(frame)), output_format)
         return
     stated = tree["ranking"].attrs
     levels = {name: stated[name] for name in ("ci_prob", "lcb") if name in stated}
-    shown = frame_columns(frame, **levels)
+    # All rows choose the columns and their decimals, so that fewer rows show the same.
+    shown = [each.rows(range(len(each.cells))[:top]) for each in frame_columns(frame, **levels)]
     by_name = {name: each for each in shown for name in (each.name, each.header)}
     if columns is not None:
         names = _chosen(list(by_name), columns, [each.name for each in shown])
@@ -134,14 +135,14 @@ def _table_width() -> int:
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _WIDEST
 
 
-def _rows(frame: "pd.DataFrame", top: int | None, sort: str | None) -> "pd.DataFrame":
-    """Sort a leaderboard, best first, and cut it."""
-    if sort is not None:
-        if sort not in frame:
-            raise ValueError(f"--sort must be one of {', '.join(frame)}; got {sort!r}")
-        upwards = "rank" in sort or sort in ("system", "group")
-        frame = frame.sort_values(sort, ascending=upwards, kind="stable")
-    return frame if top is None else frame.head(top)
+def _sorted(frame: "pd.DataFrame", sort: str | None) -> "pd.DataFrame":
+    """Sort a leaderboard, best first."""
+    if sort is None:
+        return frame
+    if sort not in frame:
+        raise ValueError(f"--sort must be one of {', '.join(frame)}; got {sort!r}")
+    upwards = "rank" in sort or sort in ("system", "group")
+    return frame.sort_values(sort, ascending=upwards, kind="stable")
 
 
 def _chosen(known: list[str], columns: str | None, listed: list[str]) -> list[str]:

@@ -105,7 +105,9 @@ def evaluate_battles(
     stacked = pd.concat(tables, ignore_index=True).sort_values("place", kind="stable")
     columns = ["system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper"]
     stacked = Evaluation(stacked.reindex(columns=columns).reset_index(drop=True))
-    stacked.attrs.update(unit=unit, target=dict.fromkeys(calls, "battles"), empty="no battle")
+    stacked.attrs.update(
+        unit=unit, target=dict.fromkeys(calls, "battles"), ci_prob=ci_prob, empty="no battle"
+    )
     return stacked
 
 
@@ -141,7 +143,8 @@ def compare_battles(
     resolved = result["ranking"]["resolved"].to_pandas()
     pairs = zip(table["system"], table["opponent"], strict=True)
     table["resolved"] = [bool(resolved.loc[pair]) for pair in pairs]
-    table.attrs.update(unit=result.attrs["unit"], target={result.attrs["method"]: "battles"})
+    target = {result.attrs["method"]: "battles"}
+    table.attrs.update(unit=result.attrs["unit"], target=target, ci_prob=ci_prob)
     return table
 
 

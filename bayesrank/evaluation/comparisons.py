@@ -125,12 +125,12 @@ def compare(
         result = ranked_result(wanted, responses, ci_prob=ci_prob, random_seed=random_seed)
         table = pairwise_decisions(result).rename(columns={"confidence": "rho"})
         table = table.drop(columns="intervals_overlap")
-        table.attrs["target"] = {wanted.label: result.attrs["target"]}
+        table.attrs.update(target={wanted.label: result.attrs["target"]}, ci_prob=ci_prob)
         return table
     draws = _joint_draws(responses, wanted.label, prior_weight, random_seed)
     prior = prior_evidence(responses, prior_weight)
     table = _compare_exactly(wanted, responses, prior, draws, ci_prob)
-    table.attrs["target"] = {wanted.label: "benchmark"}
+    table.attrs.update(target={wanted.label: "benchmark"}, ci_prob=ci_prob)
     return table
 
 

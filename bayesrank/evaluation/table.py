@@ -162,7 +162,7 @@ def evaluate(
     # By system in the order of the data, then by metric as asked.
     rows.sort(key=lambda row: whole.systems.index(row[0]))
     table = Evaluation(rows, columns=pd.Index(COLUMNS))
-    table.attrs.update(target=targets, empty="no outcome")
+    table.attrs.update(target=targets, ci_prob=ci_prob, empty="no outcome")
     return table
 
 

@@ -63,7 +63,10 @@ def _as_grades(
     if np.isnan(low):  # some cell was not observed
         low, high = np.fmin.reduce(graded, axis=None), np.fmax.reduce(graded, axis=None)
     if low < 0 or high > 1:
-        raise DataError(f"grades must be in [0, 1]; got {low if low < 0 else high}")
+        raise DataError(
+            f"grades must be in [0, 1]; got {low if low < 0 else high}: categories need weights in "
+            "[0, 1]"
+        )
     if weights is None:
         return graded, np.ones(graded.shape[-1])
     multiplicity = np.asarray(weights, dtype=np.float64)

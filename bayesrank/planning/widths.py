@@ -121,7 +121,7 @@ def plan_widths(
         table["width_then"] = now * ahead.remaining(float(further))
     table["further_trials_needed"] = np.where(reached, 0.0, needed)
     table = table.sort_values("width", ascending=False, kind="stable", ignore_index=True)
-    table.attrs["target"] = result.attrs["target"]
+    table.attrs.update(target=result.attrs["target"], ci_prob=ci_prob)
     return table
 
 

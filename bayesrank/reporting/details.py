@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bayesrank.checking.verdicts import TOPICS
 from bayesrank.layout import Column
 from bayesrank.printable import listing
 from bayesrank.reporting.battle_summary import ballot_facts, battle_facts
@@ -106,13 +105,8 @@ def check_section(
         answers.append(f"Not yet: first resolve the bad findings for {listing(bad, len(bad))}.")
     if doubtful:
         answers.append(f"With caution: read the warnings for {listing(doubtful, len(doubtful))}.")
-    unknown = [
-        topic
-        for topic in TOPICS
-        if any(one.verdict == "not measured" for one, _ in found.values() if one.topic == topic)
-    ]
     answer = " ".join(answers) or "There are no warnings."
-    unmeasured = f"Not measured: {listing(unknown, len(unknown))}." if unknown else ""
+    unmeasured = Report(tuple(each for each, _ in found.values())).unmeasured
     advice = (
         "The author of the ranking can change the settings that a finding names."
         if any("setting “" in each.sentence for each, _ in found.values())

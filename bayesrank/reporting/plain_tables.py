@@ -77,7 +77,8 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
     frame : pandas.DataFrame
         Names, numbers and Boolean values. The columns of an interval end in ``lower`` and
         ``upper``; numbers in the unit of the first interval get its decimals. ``attrs["empty"]``
-        has the text for numbers that do not exist: by column, or for all columns.
+        has the text for numbers that do not exist: by column, or for all columns;
+        ``attrs["ci_prob"]`` the probability of the intervals, for their headers.
 
     Returns
     -------
@@ -101,6 +102,9 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
         known = widths[~np.isnan(widths)]
         decimals = supported_decimals(float(np.median(known)) / 2.0) if known.size else DECIMALS
     empty = frame.attrs.get("empty", UNDEFINED)
+    interval = "interval"
+    if "ci_prob" in frame.attrs:
+        interval = f"{100 * frame.attrs['ci_prob']:g}% interval"
     columns = []
     for name, values in frame.items():
         header = str(name).replace("_", " ")
@@ -108,7 +112,7 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
         if name in ends.values():
             continue
         if name in ends:
-            title = header.replace("lower", "interval")
+            title = header.replace("lower", interval)
             cells = interval_cells(values, frame[ends[str(name)]], decimals)
             lacking = values.isna() | frame[ends[str(name)]].isna()
             cells = _with_reasons(cells, lacking, empty, str(name))

@@ -263,7 +263,7 @@ def _leaderboard_columns(
         columns[score + 1 : score + 1] = ratings
         columns += more
         order = frame["lcb_rank"].to_numpy().argsort(kind="stable").tolist()
-        return [_reorder(column, order) for column in columns]
+        return [column.rows(order) for column in columns]
     return [*columns, *ratings, *more]
 
 
@@ -272,13 +272,6 @@ def _leaderboard_table(result: "xr.DataTree", columns: list[Column]) -> Table:
     caption = "Leaderboard"
     html = to_html(columns, name="leaderboard-table", caption=caption)
     return Table(html, caption, _downloads(result))
-
-
-def _reorder(column: Column, order: "list[int]") -> Column:
-    listed = ("keys", "bars", "marks", "densities")
-    given = {name: getattr(column, name) for name in listed}
-    moved = {name: [each[i] for i in order] for name, each in given.items() if each is not None}
-    return column._replace(cells=[column.cells[i] for i in order], **moved)
 
 
 def _definitions(columns: list[Column]) -> tuple[str, ...]:

@@ -40,10 +40,13 @@ def sentences(report, topic):
 def test_sound_results_are_trustworthy(method):
     data = simulate((10, 30, 8))
     result = rank(data, method, random_seed=0)
-    for report, runs in ((check(result), "not measured"), (check(result, data), "good")):
+    for report, runs in (
+        (check(result), " Not measured: variation between runs."),
+        (check(result, data), ""),
+    ):
         assert report.trustworthy, str(report)
         assert report.verdict("calibration") == "good"
-        assert report.summary.startswith(f"Check: sampling good, data {runs}, identification good")
+        assert report.summary == f"Check: no warnings.{runs}"
 
 
 def test_chains_that_agree_are_good():
@@ -337,14 +340,21 @@ def test_the_summary_is_the_worst_sentence():
         (
             Finding("sampling", "good", "Fine."),
             Finding("fit", "doubtful", "Hm."),
+            Finding("identification", "not measured", "Unknown.", name="prior"),
             Finding("calibration", "bad", "Too narrow."),
         )
     )
     assert report.summary == (
-        "Check: sampling good, data not measured, identification not measured, fit doubtful, "
-        "calibration bad. Too narrow. (1 more warning)"
+        "Check: calibration bad. Too narrow. (1 more warning) Not measured: influence of the prior."
     )
     assert str(report).splitlines()[1] == "fit doubtful: Hm."
+
+
+def test_battles_with_effects_say_that_their_fit_was_not_measured():
+    first, second, winner = ["a", "b", "a", "b"] * 6, ["b", "a"] * 12, ["first", "second"] * 12
+    log = Battles(first, second, winner, covariates={"length": np.arange(24.0)})
+    report = check(rank(log, "davidson", formula="length", random_seed=1))
+    assert "Not measured: fit of the win rates" in report.summary
 
 
 def test_other_trees_and_other_data_are_refused():

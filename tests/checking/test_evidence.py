@@ -28,7 +28,7 @@ def only(data, name):
 def test_complete_data_are_good(shape):
     report = check_data(Responses(simulate(shape)))
     assert report.trustworthy, str(report)
-    assert {one.name for one in report} == {"enough", "runs" if shape[2] > 1 else "single trials"}
+    assert {one.name for one in report} == {"enough", "runs"}
 
 
 def test_a_result_says_of_its_data_what_they_say_themselves():
@@ -192,11 +192,11 @@ def test_ballots_are_looked_at():
 
 
 def test_single_trials_are_not_measured():
-    found = only(Responses(simulate((3, 40, 1))), "single trials")
+    found = only(Responses(simulate((3, 40, 1))), "runs")
     assert found.verdict == "not measured"
     outcomes = simulate((3, 40, 2))
     outcomes[..., 1] = -1
-    assert check_data(Responses(outcomes)).about("single trials")
+    assert check_data(Responses(outcomes)).about("runs")
 
 
 def test_the_share_that_is_missing_is_of_the_fullest_cell():

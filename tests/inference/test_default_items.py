@@ -153,6 +153,21 @@ def test_groups_of_questions_go_to_the_graph():
     [
         ("irt_3pl", {"guessing_upper": 2.0}, "guessing_upper must be"),
         ("irt_3pl", {"guessing": 1.5}, "guessing must be"),
+        (
+            "irt_3pl",
+            {"guessing": 0.2, "guessing_prior": "normal(0, 1)"},
+            "guessing_prior must be left out where guessing is known",
+        ),
+        (
+            "irt_3pl",
+            {"guessing": 0.0, "guessing_upper": 0.4},
+            "guessing_upper must be left out where guessing is known; got 0.4",
+        ),
+        (
+            "irt_2pl",
+            {"reg_discrimination": 0.1},
+            "reg_discrimination must be left out unless discrimination_prior='flat'; got 0.1",
+        ),
         ("mirt", {"n_factors": 6}, "n_factors must be"),
         ("mirt", {"score": "length"}, "score must be one of"),
         ("dynamic_irt", {}, "assume_time_axis"),
@@ -161,6 +176,12 @@ def test_groups_of_questions_go_to_the_graph():
 def test_options_out_of_range_are_refused(method, options, message):
     with pytest.raises(ValueError, match=message):
         rank(simulate(), method, backend="map", **options)
+
+
+def test_options_without_effect_may_have_their_defaults():
+    options = {"guessing": 0.2, "guessing_upper": 0.5, "reg_guessing": 0.1}
+    result = rank(simulate(), "irt_3pl", backend="map", draws=0, **options)
+    assert np.isfinite(result["ranking"]["score"]).all()
 
 
 def test_resamples_are_fitted_one_by_one():

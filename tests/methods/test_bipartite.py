@@ -184,7 +184,11 @@ def test_accuracy_is_weighted_by_the_error_rate_of_the_data_set():
 @pytest.mark.parametrize(
     ("grades", "weights", "message"),
     [
-        ([[1.5, 0.0]], None, r"grades must be in \[0, 1\]; got 1.5"),
+        (
+            [[1.5, 0.0]],
+            None,
+            r"grades must be in \[0, 1\]; got 1.5: categories need weights in \[0, 1\]",
+        ),
         ([[np.nan, -0.5]], None, r"grades must be in \[0, 1\]; got -0.5"),
         ([1.0, 0.0], None, "grades must have shape"),
         ([[1.0, 0.0]], [1.0], "weights must have shape"),

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -211,6 +212,17 @@ def test_figures_do_not_import_pyplot() -> None:
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("plot", [plot_leaderboard, plot_rank_probabilities])
+def test_narrow_figures_keep_ranks_and_names_apart(plot: Callable[..., Figure]) -> None:
+    names = [f"provider-{i % 3}/system-number-{i:02d}-instruct" for i in range(30)]
+    outcomes = np.arange(40) < 2 + np.arange(30)[:, np.newaxis]
+    result = rank(Responses(outcomes[..., np.newaxis].astype(int), systems=names), "avg")
+    labels = tick_labels(plot(result, figsize=(4, 8)))
+    shown, ranks = zip(*(label.split("  ") for label in labels), strict=True)
+    assert [int(number) for number in ranks] == list(range(1, 31))
+    assert len(set(shown)) == 30
 
 
 def test_ranks_stay_behind_names_from_right_to_left() -> None:

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from rich.cells import cell_len
 
-from bayesrank.layout import shorten_apart
 from bayesrank.reporting.figures.finish import fitting, room, suited
+from bayesrank.reporting.figures.labels import shorten_labels
 from bayesrank.reporting.figures.palette import BAND, GRID
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def label_rows(axes: "Axes", labels: "Sequence[str]") -> None:
     """
     size, every = fitting(axes, len(labels), _AROUND_INCHES)
     longest = int(_LABEL_SHARE * room(axes)[0] / (_CHARACTER_INCHES * size / 10.0))
-    shown = shorten_apart(labels, max(longest, _LEAST_CHARACTERS))[::every]
+    shown = shorten_labels(labels, max(longest, _LEAST_CHARACTERS))[::every]
     axes.set_yticks(range(0, len(labels), every), shown)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, labelsize=size)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from bayesrank.layout import shorten_apart
 from bayesrank.reporting.figures.canvas import take_axes
 from bayesrank.reporting.figures.finish import fitting, room
+from bayesrank.reporting.figures.labels import shorten_labels
 from bayesrank.reporting.figures.palette import INK
 from bayesrank.results.numbers import probability_text
 
@@ -85,7 +85,7 @@ def draw_cells(
     longest = int(_LABEL_SHARE * width / (_CHARACTER_INCHES * text / _TEXT))
     shown = list(rows)
     if ax is not None or figsize is not None:
-        shown = shorten_apart(rows, max(longest, _LEAST_CHARACTERS))
+        shown = shorten_labels(rows, max(longest, _LEAST_CHARACTERS))
     inside = width - _BAR_INCHES - _CHARACTER_INCHES * text / _TEXT * max(map(cell_len, shown))
     across, down = inside / len(columns), (height - _AROUND_INCHES) / len(rows)
     image = axes.imshow(

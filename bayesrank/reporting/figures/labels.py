@@ -135,6 +135,33 @@ def rank_labels(ranking: "xr.Dataset") -> list[str]:
     ]
 
 
+def shorten_labels(labels: Sequence[str], longest: int) -> list[str]:
+    """Shorten the names of labels apart, and keep the ranks after them whole.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Names, or names with ranks as of :func:`rank_labels`.
+    longest : int
+        Cells that are kept at most of each.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> shorten_labels(["lab/model-07-instruct  1", "lab/model-12-instruct  2"], 14)
+    ['lab…07-inst  1', 'lab…12-inst  2']
+    """
+    parts = [label.rpartition("  ") for label in labels]
+    if not all(gap for _, gap, _ in parts):
+        return shorten_apart(labels, longest)
+    ends = [gap + rank for _, gap, rank in parts]
+    names = shorten_apart([name for name, _, _ in parts], max(longest - max(map(len, ends)), 1))
+    return [name + end for name, end in zip(names, ends, strict=True)]
+
+
 def left_to_right(name: str) -> str:
     """Isolate a name, so that text after a name written from right to left keeps its place."""
     if any(unicodedata.bidirectional(each) in ("R", "AL") for each in name):
