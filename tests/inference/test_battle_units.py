@@ -96,6 +96,27 @@ def test_counts_of_battles_have_the_sandwich_of_their_rows(method, backend):
     np.testing.assert_allclose(*spread, atol=0.1 * spread[0].max())
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("davidson", {"calibration": "sandwich"}),
+        ("davidson", {"calibration": "sandwich", "formula": "1"}),
+        ("pagerank", {}),
+        ("serial_rank", {}),
+        ("elo", {}),
+    ],
+)
+def test_a_row_of_many_votes_has_the_intervals_of_a_row_for_each(method, options):
+    data = a_log(60, judge=None, prompt=None, weight=np.repeat([1, 7, 20], 20))
+    alone = data.single_votes()
+    found, expected = (
+        rank(each, method, random_seed=1, draws=50, **options)["ranking"] for each in (data, alone)
+    )
+    for name in ("score_lower", "score_upper"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, atol=1e-12)
+    assert found.attrs.get("freedom") == expected.attrs.get("freedom")
+
+
 def test_the_coarsest_unit_is_the_default_and_is_printed(run, tmp_path):
     data = a_log()
     assert rank(data, draws=50).attrs["unit"] == "judge"
