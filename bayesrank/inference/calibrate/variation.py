@@ -98,8 +98,9 @@ class ModelPart:
     def covariance(self, found: Variation, asked: Array | None = None) -> Array:
         """Return the covariance of estimates that vary over units.
 
-        Given the numbers of questions `asked` of systems, which are the first coordinates, a system
-        with fewer than others has their variance of a question, relative to the likelihood.
+        Given the numbers of questions `asked` of systems, or of units with their votes, which are
+        the first coordinates, a system with fewer than others has their variance of a unit,
+        relative to the likelihood.
         """
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
