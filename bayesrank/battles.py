@@ -288,8 +288,8 @@ class Battles(Comparisons):
         """
         if self.weight is None:
             return self
-        times = self.weight.astype(np.int64)
-        if self.vote is not None or not np.array_equal(times, self.weight):
+        times = self.repeats
+        if times is None:
             return self.take(np.flatnonzero(self.weight))
         votes = self.take(np.repeat(np.arange(len(times)), times))
         votes.__dict__.update(weight=None)
@@ -380,6 +380,15 @@ class Battles(Comparisons):
         enough = (name for name, number in self.units.items() if number >= FEW_UNITS)
         return next(enough, "battle")
 
+    @property
+    def repeats(self) -> NDArray[np.int64] | None:
+        """Number of votes of each row, such as 7 wins; None for fractions and shared votes."""
+        if self.vote is not None:
+            return None
+        weight = np.ones(len(self.first)) if self.weight is None else self.weight
+        times = weight.astype(np.int64)
+        return times if np.array_equal(times, weight) else None
+
     def rows_are_units(self, unit: str) -> bool:
         """Return whether every row is independent of the others."""
         return unit == "battle" and self.vote is None
@@ -411,6 +420,12 @@ class Battles(Comparisons):
                 "not name"
             )
         return np.arange(len(self.first))
+
+    def unit_sizes(self, unit: str) -> NDArray[Any]:
+        """Return the number of battles in each unit; see :meth:`unit_codes`."""
+        if self.rows_are_units(unit):
+            return np.ones(self.n_battles)
+        return np.bincount(self.unit_codes(unit), self.weight)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,7 +1,6 @@
 """Rankings of groups of questions, and one ranking in which groups have chosen weights."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping
 from itertools import compress
@@ -19,7 +18,7 @@ from bayesrank.inference.run import Data
 from bayesrank.method import Method
 from bayesrank.ranking import rank
 from bayesrank.responses import Responses
-from bayesrank.validation import checked_seed
+from bayesrank.validation import checked_seed, numeric
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -199,9 +198,11 @@ def group_shares(data: Responses, group_weights: GroupWeights) -> dict[str, floa
             raise DataError(
                 f"group_weights must be of the groups {', '.join(sizes)}; got {unknown[0]!r}"
             )
-        weights = {name: float(group_weights[name]) for name in sizes if name in group_weights}
-        if not weights or not all(math.isfinite(w) and w > 0.0 for w in weights.values()):
+        named = [name for name in sizes if name in group_weights]
+        given = numeric([group_weights[name] for name in named], "group_weights")
+        if not named or given.ndim > 1 or not (np.isfinite(given) & (given > 0.0)).all():
             raise DataError(f"group_weights must be positive numbers; got {dict(group_weights)!r}")
+        weights = dict(zip(named, given.tolist(), strict=True))
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 

@@ -91,6 +91,9 @@ def test_a_weight_of_one_group_is_that_group(data):
         (None, "group_weights must be equal, size, or a number for each group; got None"),
         ({"small": -1}, "group_weights must be positive numbers"),
         ({"small": float("inf")}, "group_weights must be positive numbers"),
+        ({"small": "many"}, "group_weights must be numbers; got "),
+        ({"small": None}, "group_weights must be positive numbers"),
+        ({"small": [1, 2]}, "group_weights must be positive numbers"),
         ({}, "group_weights must be positive numbers"),
     ],
 )

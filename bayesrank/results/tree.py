@@ -176,8 +176,7 @@ def _freedom(run: Run, estimate: Estimate) -> float:
         return np.inf
     found: list[float] = []
     if isinstance(data, Battles):
-        codes = map(data.unit_codes, run.unit.split(","))
-        found = [freedom_of(np.bincount(each, data.weight)) for each in codes]
+        found = [freedom_of(data.unit_sizes(kind)) for kind in run.unit.split(",")]
     elif isinstance(data, Responses):
         if run.target == "population":
             clusters = asked_clusters(data)

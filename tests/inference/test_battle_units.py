@@ -97,6 +97,27 @@ def test_counts_of_battles_have_the_sandwich_of_their_rows(method, backend):
     np.testing.assert_allclose(*spread, atol=0.1 * spread[0].max())
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("davidson", {"calibration": "sandwich"}),
+        ("davidson", {"calibration": "sandwich", "formula": "1"}),
+        ("pagerank", {}),
+        ("serial_rank", {}),
+        ("elo", {}),
+    ],
+)
+def test_a_row_of_many_votes_has_the_intervals_of_a_row_for_each(method, options):
+    data = a_log(60, judge=None, prompt=None, weight=np.repeat([1, 7, 20], 20))
+    alone = data.single_votes()
+    found, expected = (
+        rank(each, method, random_seed=1, draws=50, **options)["ranking"] for each in (data, alone)
+    )
+    for name in ("score_lower", "score_upper"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, atol=1e-12)
+    assert found.attrs.get("freedom") == expected.attrs.get("freedom")
+
+
 def test_the_coarsest_unit_is_the_default_and_is_printed(run, tmp_path):
     data = a_log()
     assert rank(data, draws=50).attrs["unit"] == "judge"
@@ -254,3 +275,31 @@ def test_votes_of_next_to_no_weight_have_draws(method):
     winners = ["model_a", "model_b", "tie", "model_a"]
     votes = Battles(list("abca"), list("bcab"), winners, weight=[1e-7] * 4)
     assert np.isfinite(rank(votes, method, draws=50, random_seed=1)["posterior"]["score"]).all()
+
+
+@pytest.mark.parametrize("method", ["davidson", "bradley_terry_map"])
+def test_a_system_with_few_judges_has_the_dispersion_of_all_judges(method):
+    rng = np.random.default_rng(1)
+    judge = np.repeat(np.arange(40), 12)
+    first = rng.integers(3, size=len(judge))
+    second = (first + 1 + rng.integers(2, size=len(judge))) % 3
+    taste = 2.0 * rng.normal(size=(40, 3))
+    odds = np.exp(taste[judge, first] - taste[judge, second])
+    winner = np.where(rng.random(len(judge)) < odds / (1.0 + odds), "first", "second")
+    # Three judges happen to agree on another system: each has two wins of four.
+    new = np.full(12, 3), np.tile([0, 1, 2, 0], 3), np.tile(["first", "second"], 6)
+    columns = [np.append(*pair) for pair in zip((first, second, winner), new, strict=True)]
+    data = Battles(
+        NAMES[columns[0].astype(int)],
+        NAMES[columns[1].astype(int)],
+        columns[2],
+        systems=NAMES,
+        judge=np.append(judge, np.repeat([0, 1, 2], 4)),
+    )
+    by_judge, by_battle = (
+        rank(data, method, unit=unit, random_seed=1)["posterior"]["score"].std(("chain", "draw"))
+        for unit in ("judge", "battle")
+    )
+    ratio = (by_judge / by_battle).values
+    assert ratio[:3].min() > 1.15
+    assert ratio[3] > 1.15

@@ -14,6 +14,7 @@ accelerations of BCa intervals (1.2 points at most), and a double bootstrap of `
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -37,7 +38,7 @@ from bayesrank.inference.resample.units import (
     warn_of_few_units,
 )
 from bayesrank.inference.resample.weights import resample
-from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
+from bayesrank.inference.run import N_CHAINS, Data, Estimate, Run, split_scores
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -57,6 +58,7 @@ def bootstrap(run: Run) -> Estimate:
 
     DataError if the data do not vary over the units of the target.
     """
+    run = replace(run, data=_of_single_battles(run))
     ranker, options = load_function(run.method.function), run.ranker_options
     point = point_arguments(run.data, run.method.data)
     score, parameters = split_scores(ranker(*point, **options))
@@ -95,6 +97,16 @@ def bootstrap(run: Run) -> Estimate:
     if kind == "share":
         draws = scale_to_largest(draws)
     return Estimate(score, _within_range(run, draws), point=parameters)
+
+
+def _of_single_battles(run: Run) -> Data:
+    """Return the data, in which independent battles are a row each, or counts if these suffice."""
+    data = run.data
+    if not isinstance(data, Battles) or not data.rows_are_units(run.unit):
+        return data
+    if run.method.data == "log":
+        return data.single_votes()
+    return Comparisons(data.wins, data.ties, systems=data.systems)
 
 
 def _step(run: Run, n_systems: int) -> float:
@@ -199,7 +211,7 @@ def _widening(run: Run) -> float:
 def _unit_sizes(run: Run) -> NDArray[Any]:
     """Return the sizes of the units that vary, of the system with the fewest."""
     if isinstance(run.data, Battles):
-        return np.bincount(run.data.unit_codes(run.unit), run.data.weight)
+        return run.data.unit_sizes(run.unit)
     if run.target == "population":
         return np.bincount(clusters_of(run.responses))
     if run.unit == "run":

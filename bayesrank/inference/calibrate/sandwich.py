@@ -41,7 +41,12 @@ from bayesrank.inference.resample.jackknife import (
     jackknife_by_refits,
     question_jackknife,
 )
-from bayesrank.inference.resample.units import ROUNDING, asked_units, warn_of_few_groups
+from bayesrank.inference.resample.units import (
+    ROUNDING,
+    asked_units,
+    voting_units,
+    warn_of_few_groups,
+)
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.log_odds import finite_exp
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
@@ -125,10 +130,13 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     likelihood = load_function(run.method.gradient or "")(**run.options)
     data = cast("Responses | Comparisons", run.data)
     over: Callable[[str], Variation]
+    asked = _asked(run)
     problem: PairRows | PairCounts
     if isinstance(data, Battles):
         rows = fit.rows() if fit.rows else pair_rows(likelihood, data, data.design(run.formula))
         problem, over = rows, partial(unit_variation, rows, data, point=fit.free)
+        if not data.rows_are_units(run.unit):
+            asked = voting_units(data, run.unit, rows.votes)
     else:
         likelihood = of_pairs(likelihood, has_tie_strength=len(fit.free) > len(data.systems))
         problem = pair_counts(likelihood, *point_arguments(data, "pairs"))
@@ -138,7 +146,7 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     posterior = along(*fit.geometry)
     prior = posterior - own
     left_open = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
-    return ModelPart(own, posterior, left_open).covariance(over_units(run, over), _asked(run))
+    return ModelPart(own, posterior, left_open).covariance(over_units(run, over), asked)
 
 
 def _asked(run: Run) -> Array | None:

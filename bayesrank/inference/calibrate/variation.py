@@ -99,8 +99,9 @@ class ModelPart:
     def covariance(self, found: Variation, asked: Array | None = None) -> Array:
         """Return the covariance of estimates that vary over units.
 
-        Given the numbers of questions `asked` of systems, which are the first coordinates, a system
-        with fewer than others has their variance of a question, relative to the likelihood.
+        Given the numbers of questions `asked` of systems, or of units with their votes, which are
+        the first coordinates, a system with fewer than others has their variance of a unit,
+        relative to the likelihood.
         """
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
@@ -354,7 +355,13 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     codes, *crossed = (data.unit_codes(kind).astype(np.int64) for kind in unit.split(","))
     for others in crossed:
         codes = np.unique(codes * (others.max() + 1) + others, return_inverse=True)[1]
-    n, n_votes, p, size = int(codes.max()) + 1, len(codes), len(point), problem.size
+    n_votes, p, size = len(codes), len(point), problem.size
+    # A row may be many votes, such as 7 wins.
+    times = data.repeats if data.rows_are_units(unit) else None
+    row = np.arange(n_votes) if times is None else np.repeat(np.arange(n_votes), times)
+    codes = codes if times is None else np.arange(len(row))
+    part = 1.0 / np.bincount(row, minlength=n_votes)[row]
+    n = int(codes.max()) + 1
     # Of each vote the slopes in both scores, and in the other coordinates.
     slopes = np.empty((n_votes, 2 + p - size))
     for some in problem.blocks:
@@ -365,8 +372,8 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     places[:, 2:] = np.arange(size, p)
     starts = np.arange(n_votes + 1) * slopes.shape[1]
     votes = csr_array((slopes.ravel(), places.ravel(), starts), shape=(n_votes, p))
-    held = csr_array((np.ones(n_votes), (codes, np.arange(n_votes))), shape=(n, n_votes))
-    sizes = np.bincount(codes, problem.votes.weight, n)
+    held = csr_array((part, (codes, row)), shape=(n, n_votes))
+    sizes = np.bincount(codes, part * problem.votes.weight[row], n)
     share = sizes / sizes.sum()
     scale = left_out_scale(share, n)
     weights = np.stack([scale, scale**2 * share, np.ones(n)])

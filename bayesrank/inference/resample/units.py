@@ -12,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battles import FEW_UNITS
+from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.errors import CalibrationWarning, DataError
 from bayesrank.responses import Responses
+from bayesrank.vote_rows import VoteRows
 
 Array = NDArray[np.float64]
 
@@ -66,6 +67,23 @@ def effective_number(sizes: NDArray[Any]) -> Any:
 def asked_units(data: Responses) -> Array:
     """Return the effective number of clusters of questions that each system answered, (system,)."""
     return effective_number(sums_over_clusters(data.trials.T.astype(float), asked_clusters(data)))
+
+
+def voting_units(data: Battles, unit: str, votes: VoteRows) -> Array:
+    """Return the effective number of units with votes on each system, (system,); 1 for none.
+
+    The systems are those of the votes, in each state. Of crossed kinds of units the fewer.
+    """
+    sides = np.stack([votes.first, votes.second], axis=1).astype(np.int64)
+    size, weight = int(sides.max()) + 1, np.repeat(votes.weight, 2)
+    found = []
+    for kind in unit.split(","):
+        cells = data.unit_codes(kind)[:, np.newaxis] * np.int64(size) + sides
+        kept, place = np.unique(cells, return_inverse=True)
+        held = np.bincount(place.ravel(), weight)
+        total, squares = (np.bincount(kept % size, each) for each in (held, held**2))
+        found.append(np.divide(total**2, squares, out=np.ones(size), where=squares > 0.0))
+    return np.minimum.reduce(found)
 
 
 def missing_variance(variance: Array, units: Array, model: Array) -> Array:
