@@ -41,7 +41,7 @@ from bayesrank.inference.resample.jackknife import (
     jackknife_by_refits,
     question_jackknife,
 )
-from bayesrank.inference.resample.units import ROUNDING, asked_units, warn_of_few_groups
+from bayesrank.inference.resample.units import ROUNDING, shown_units, warn_of_few_groups
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.log_odds import finite_exp
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, load_function
@@ -138,12 +138,14 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     posterior = along(*fit.geometry)
     prior = posterior - own
     left_open = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
-    return ModelPart(own, posterior, left_open).covariance(over_units(run, over), _asked(run))
+    return ModelPart(own, posterior, left_open).covariance(over_units(run, over), _shown(run))
 
 
-def _asked(run: Run) -> Array | None:
-    """Return the numbers of questions that systems answered, where questions vary."""
-    return asked_units(run.responses) if run.target == "population" else None
+def _shown(run: Run) -> Array | None:
+    """Return the numbers of units that show how the scores of systems vary; None for battles."""
+    if not isinstance(run.data, Responses):
+        return None
+    return shown_units(run.data, run.target, run.unit)[0]
 
 
 def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]") -> Estimate:
@@ -196,7 +198,7 @@ def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Arra
     if not fit.converged:
         return None
     part, over = _at_mode(run, graph_mode(fit, run.responses))
-    return part.covariance(over_units(run, over), _asked(run))
+    return part.covariance(over_units(run, over), _shown(run))
 
 
 def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
@@ -226,7 +228,7 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
             table = question_jackknife(fit.without, data)
         return by_slopes(kind) if table is None else Variation.of(table)
 
-    covariance = part.covariance(over_units(run, over), _asked(run))
+    covariance = part.covariance(over_units(run, over), _shown(run))
     if fit.at_end is not None:
         covariance[fit.at_end] = covariance[:, fit.at_end] = 0.0
     return covariance
