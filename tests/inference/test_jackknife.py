@@ -160,7 +160,7 @@ def test_a_system_with_few_units_has_the_common_variance_of_a_unit():
     rng = np.random.default_rng(0)
     units = np.array([40.0, 40.0, 4.0, 4.0, 20.0])
     draws = rng.normal(0.0, [0.1, 0.1, 0.01, 1.0, 0.1], (4, 5000, 5))
-    wider = with_common_variance(draws, units, np.random.SeedSequence(1))
+    wider = with_common_variance(draws, units, 1.0 / units, np.random.SeedSequence(1))
     # Those with most units, and those that vary more anyway, keep their draws.
     kept = [0, 1, 3]
     np.testing.assert_array_equal(wider[..., kept], draws[..., kept])
@@ -169,7 +169,8 @@ def test_a_system_with_few_units_has_the_common_variance_of_a_unit():
     for system, share in ((2, 0.9), (4, 0.5 * 0.5)):
         wanted = share * one_unit / units[system] + (1.0 - share) * variances[system]
         assert wider[..., system].var() == pytest.approx(wanted, rel=0.03)
-    equal = with_common_variance(draws, np.full(5, 4.0), np.random.SeedSequence(0))
+    fours = np.full(5, 4.0)
+    equal = with_common_variance(draws, fours, 1.0 / fours, np.random.SeedSequence(0))
     np.testing.assert_array_equal(equal, draws)
 
 
@@ -184,3 +185,14 @@ def test_a_system_with_three_questions_has_wide_intervals(method):
     draws = draw_scores(Responses(outcomes, paired=False), method, random_seed=0)
     sd = draws.std(axis=(0, 1))
     assert sd[0] > 2.0 * sd[1:].mean()
+
+
+@pytest.mark.parametrize("method", ["avg", "colley", "rank_centrality", "bradley_terry_map"])
+@pytest.mark.parametrize("unit", ["trial", "run"])
+@pytest.mark.filterwarnings("ignore:1 run is too few")
+def test_a_system_with_one_run_varies_as_the_others(method, unit):
+    outcomes = simulate((4, 30, 6), paired=True).outcomes.copy()
+    outcomes[0, :, 1:] = -1
+    data = Responses(outcomes)
+    sd = draw_scores(data, method, target="benchmark", unit=unit, random_seed=0).std(axis=(0, 1))
+    assert 1.5 < sd[0] / sd[1:].mean() < 3.5

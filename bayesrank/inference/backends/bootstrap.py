@@ -83,7 +83,7 @@ def bootstrap(run: Run) -> Estimate:
         return scores / scores.sum(axis=-1, keepdims=True) if kind == "share" else scores
 
     draws = _recentre(run, centre, _draw(run, score_of, turns=turns))
-    if (over_questions or isinstance(run.data, Comparisons)) and adds_up:
+    if adds_up and (isinstance(run.data, Comparisons) or not _has_pseudo_counts(run)):
         draws = jackknife_corrected(run, draws, score_of)
     if run.method.weighs_questions:
         # Twice the bias of the draws: it is also the bias of the estimate around the truth.
@@ -200,12 +200,18 @@ def _widening(run: Run) -> float:
     t adds the factor (n - 1) / (n - 3). The trials of a stream do not need it, since each has many
     questions; trials that are right or wrong are drawn from shares with a pseudo-count.
     """
-    of_cells = run.target != "population" and run.unit not in _WHOLE_UNITS
-    has_grades = isinstance(run.data, Responses) and run.data.scores is not None
-    if of_cells and not has_grades and run.method.kind != "rating":
+    if _has_pseudo_counts(run):
         return 1.0
     n = equal_units(_unit_sizes(run))
-    return math.sqrt(n / (n - 1 if of_cells and run.unit == "trial" else max(n - 3, 1)))
+    of_trials = run.target != "population" and run.unit == "trial"
+    return math.sqrt(n / (n - 1 if of_trials else max(n - 3, 1)))
+
+
+def _has_pseudo_counts(run: Run) -> bool:
+    """Return whether cells are drawn with a pseudo-count, so that single answers vary."""
+    has_grades = isinstance(run.data, Responses) and run.data.scores is not None
+    weighted = run.method.smooth or run.method.kind == "rating" or has_grades
+    return not weighted and run.target != "population" and run.unit not in _WHOLE_UNITS
 
 
 def _unit_sizes(run: Run) -> NDArray[Any]:

@@ -43,7 +43,7 @@ from bayesrank.inference.resample.jackknife import (
 )
 from bayesrank.inference.resample.units import (
     ROUNDING,
-    asked_units,
+    shown_units,
     voting_units,
     warn_of_few_groups,
 )
@@ -130,13 +130,13 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     likelihood = load_function(run.method.gradient or "")(**run.options)
     data = cast("Responses | Comparisons", run.data)
     over: Callable[[str], Variation]
-    asked = _asked(run)
+    shown = _shown(run)
     problem: PairRows | PairCounts
     if isinstance(data, Battles):
         rows = fit.rows() if fit.rows else pair_rows(likelihood, data, data.design(run.formula))
         problem, over = rows, partial(unit_variation, rows, data, point=fit.free)
         if not data.rows_are_units(run.unit):
-            asked = voting_units(data, run.unit, rows.votes)
+            shown = voting_units(data, run.unit, rows.votes)
     else:
         likelihood = of_pairs(likelihood, has_tie_strength=len(fit.free) > len(data.systems))
         problem = pair_counts(likelihood, *point_arguments(data, "pairs"))
@@ -146,12 +146,14 @@ def _gradient_covariance(run: Run, fit: Fit) -> Array:
     posterior = along(*fit.geometry)
     prior = posterior - own
     left_open = prior @ np.linalg.solve(anchored(*fit.geometry), prior)
-    return ModelPart(own, posterior, left_open).covariance(over_units(run, over), asked)
+    return ModelPart(own, posterior, left_open).covariance(over_units(run, over), shown)
 
 
-def _asked(run: Run) -> Array | None:
-    """Return the numbers of questions that systems answered, where questions vary."""
-    return asked_units(run.responses) if run.target == "population" else None
+def _shown(run: Run) -> Array | None:
+    """Return the numbers of units that show how the scores of systems vary; None for battles."""
+    if not isinstance(run.data, Responses):
+        return None
+    return shown_units(run.data, run.target, run.unit)[0]
 
 
 def calibrate(run: Run, estimate: Estimate, find_mode: "Callable[[], ModelFit]") -> Estimate:
@@ -204,7 +206,7 @@ def _posterior_covariance(run: Run, find_mode: "Callable[[], ModelFit]") -> Arra
     if not fit.converged:
         return None
     part, over = _at_mode(run, graph_mode(fit, run.responses))
-    return part.covariance(over_units(run, over), _asked(run))
+    return part.covariance(over_units(run, over), _shown(run))
 
 
 def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
@@ -234,7 +236,7 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
             table = question_jackknife(fit.without, data)
         return by_slopes(kind) if table is None else Variation.of(table)
 
-    covariance = part.covariance(over_units(run, over), _asked(run))
+    covariance = part.covariance(over_units(run, over), _shown(run))
     if fit.at_end is not None:
         covariance[fit.at_end] = covariance[:, fit.at_end] = 0.0
     return covariance

@@ -39,7 +39,6 @@ from bayesrank.inference.resample.units import (
     freedom_of,
     left_out_scale,
     missing_variance,
-    own_runs_widening,
     student_variance,
     sums_over_clusters,
 )
@@ -96,24 +95,23 @@ class ModelPart:
     # Of the bias that the prior causes: L.
     left_open: Array
 
-    def covariance(self, found: Variation, asked: Array | None = None) -> Array:
+    def covariance(self, found: Variation, shown: Array | None = None) -> Array:
         """Return the covariance of estimates that vary over units.
 
-        Given the numbers of questions `asked` of systems, or of units with their votes, which are
-        the first coordinates, a system with fewer than others has their variance of a unit,
-        relative to the likelihood.
+        Given the numbers `shown` of units with the variation of systems, which are the first
+        coordinates, a system with fewer than others has their variance relative to the likelihood.
         """
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
         seen, squares = np.diag(total), found.squares + unit**2
         # The effective number of units in a variance; one if no unit varies.
-        shown = (squares > 0.0) & (seen**2 > 0.0)
-        units = np.divide(seen**2, squares, out=np.ones_like(own), where=shown)
+        varies = (squares > 0.0) & (seen**2 > 0.0)
+        units = np.divide(seen**2, squares, out=np.ones_like(own), where=varies)
         missing = np.divide(own - seen, own, out=np.zeros_like(own), where=own > seen)
         missing *= np.minimum(SOME_UNITS / units, 1.0)
-        some = np.flatnonzero(own[: 0 if asked is None else len(asked)] > 0.0)
-        if asked is not None and len(some):
-            fewer = missing_variance(seen[some], asked[some], own[some]) / own[some]
+        some = np.flatnonzero(own[: 0 if shown is None else len(shown)] > 0.0)
+        if shown is not None and len(some):
+            fewer = missing_variance(seen[some], shown[some], own[some]) / own[some]
             missing[some] = np.maximum(missing[some], fewer)
         root = symmetric_root(self.posterior - self.left_open)
         return total + (root * missing) @ root + self.left_open
@@ -240,10 +238,7 @@ def event_variation(
     if kind != "run":
         return Variation.of(table)
     sums = sums_over_clusters(table.deviations, trial)
-    freedom = data.trials.max() - 1.0
-    if by_system:
-        sums *= own_runs_widening(data, freedom)
-    return Variation.of(Contributions(sums, freedom))
+    return Variation.of(Contributions(sums, data.trials.max() - 1.0))
 
 
 def answer_variation(
@@ -262,7 +257,6 @@ def answer_variation(
     if kind == "run":
         freedom = data.trials.max() - 1.0
         rows = slopes.sums(noise).sum(axis=1) if data.paired else slopes.sums(noise, "l")
-        widening = widening * own_runs_widening(data, freedom)
     else:
         # Answers of one run of all systems may be dependent, so that the run is the unit.
         units = data.observed.any(axis=0).sum(axis=-1) if data.paired else data.trials

@@ -22,10 +22,9 @@ from bayesrank.inference.resample.units import (
     SOME_UNITS,
     Contributions,
     asked_clusters,
-    asked_units,
     clusters_of,
     missing_variance,
-    own_runs_widening,
+    shown_units,
     sums_over_clusters,
 )
 from bayesrank.inference.resample.weights import as_wins_and_ties, counts_by_unit
@@ -115,8 +114,6 @@ def jackknife_by_refits(
     units = data.trials - 1 if kind == "trial" else data.trials.max() - 1
     freedom = min(found.freedom, float(np.maximum(units, 0).sum()))
     deviations = found.deviations / np.sqrt(n_divisions)
-    if kind == "run":
-        deviations *= own_runs_widening(data, freedom)
     return Contributions(deviations, freedom)
 
 
@@ -210,32 +207,38 @@ def with_missing_variance(
 
 
 def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
-    """Give draws of a ranker the variance of the jackknife, if it exists and is larger."""
+    """Give draws of a ranker the variance of the jackknife, if it exists and is larger.
+
+    And the common variance of a unit, if a system has few of them.
+    """
+    lacking, common = run.seed.spawn(2)
+    table = None
     if isinstance(run.data, Comparisons):
         table = battle_jackknife(run.data, score_of, run.size, run.unit)
-    else:
+    elif run.target == "population":
         table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
-    lacking, common = run.seed.spawn(2)
     if table is not None:
         draws = with_missing_variance(draws, table, lacking)
     # Posteriors have a prior, and no draws beyond the range of the score.
     if isinstance(run.data, Comparisons) or run.backend == "exact":
         return draws
-    return with_common_variance(draws, asked_units(run.responses), common)
+    return with_common_variance(draws, *shown_units(run.responses, run.target, run.unit), common)
 
 
-def with_common_variance(draws: Array, units: Array, seed: np.random.SeedSequence) -> Array:
-    """Add Gaussian deviations where a system has few of the units that other systems have.
+def with_common_variance(
+    draws: Array, units: Array, model: Array, seed: np.random.SeedSequence
+) -> Array:
+    """Add Gaussian deviations where few units show how a score varies.
 
     Weighted means of few units lie between the scores of the units, and these may happen to be
-    alike. A system with n units has 1 / n of the common variance of one unit. Scores that do not
-    vary at all are left to the pseudo-unit.
+    alike. A score has the common variance relative to the `model`, of shape (system,). Scores that
+    do not vary over some units are left to the pseudo-unit.
     """
     deviations = draws - draws.mean(axis=(0, 1))
     size = np.abs(deviations).max() or 1.0  # squares of large worths overflow
     variance = (deviations / size).var(axis=(0, 1))
-    lacking = size * np.sqrt(missing_variance(variance, units, 1.0 / units))
-    lacking[np.sqrt(variance) <= ROUNDING] = 0.0
+    lacking = size * np.sqrt(missing_variance(variance, units, model))
+    lacking[(np.sqrt(variance) <= ROUNDING) & (units > 0.0)] = 0.0
     if not lacking.any():
         return draws
     return draws + lacking * np.random.default_rng(seed).standard_normal(draws.shape)

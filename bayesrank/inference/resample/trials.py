@@ -106,9 +106,8 @@ def widening_for_single_answers(data: Responses, *, events: bool = False) -> Arr
 
 
 def _root_of_ratio(wanted: NDArray[Any], seen: NDArray[Any]) -> Array:
-    """Return roots of ratios (system,), of that of all systems where a system shows nothing."""
-    ratio = wanted / np.where(seen > 0, seen, 1)
-    return np.sqrt(np.where(seen > 0, ratio, wanted.sum() / (seen.sum() or 1)))
+    """Return roots of ratios (system,), 1 where a system shows nothing."""
+    return np.sqrt(np.divide(wanted, seen, out=np.ones(len(seen)), where=seen > 0))
 
 
 def over_trials(

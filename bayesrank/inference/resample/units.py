@@ -86,14 +86,29 @@ def voting_units(data: Battles, unit: str, votes: VoteRows) -> Array:
     return np.minimum.reduce(found)
 
 
+def shown_units(data: Responses, target: str, unit: str) -> tuple[Array, Array]:
+    """Return how many units show how the score of each system varies, and a model of the variance.
+
+    Units are questions, or the degrees of freedom of runs or of the trials of all cells: a single
+    run, or one trial of each question, shows nothing. The model, (system,), is the variance of a
+    mean over units that vary alike.
+    """
+    if target == "population":
+        return (units := asked_units(data)), 1.0 / units
+    n = data.observed.any(axis=1, keepdims=True).sum(axis=-1) if unit == "run" else data.trials
+    shares = (n > 0) / np.maximum((n > 0).sum(axis=1, keepdims=True), 1)
+    return np.maximum(n - 1.0, 0.0).sum(axis=1), (shares**2 / np.maximum(n, 1)).sum(axis=1)
+
+
 def missing_variance(variance: Array, units: Array, model: Array) -> Array:
     """Return what variances (system,) lack where few units show them, and other systems have more.
 
     Units that a system lacks vary as those of all systems do, relative to their `model`, which has
     the variances up to a common factor.
     """
-    common = (units * variance / model).sum() / units.sum()
-    lacking = np.minimum(SOME_UNITS / units, 1.0) * (1.0 - units / units.max())
+    some = units > 0.0
+    common = (units * variance)[some] @ (1.0 / model[some]) / units.sum()
+    lacking = SOME_UNITS / np.maximum(units, SOME_UNITS) * (1.0 - units / units.max())
     return lacking * np.maximum(common * model - variance, 0.0)
 
 
@@ -241,13 +256,3 @@ def freedom_of(sizes: NDArray[Any]) -> float:
 def student_variance(freedom: float) -> float:
     """Return the variance of Student's t, for at least three degrees of freedom; 0 for none."""
     return min(1.0 + 2.0 / max(freedom - 2.0, 1.0), freedom)
-
-
-def own_runs_widening(data: Responses, freedom: float) -> Array:
-    """Return factors (system,) of deviations widened as Student's t with common degrees of freedom.
-
-    The variance then has those of the runs of each system, which may be fewer.
-    """
-    own = np.minimum(data.observed.any(axis=1).sum(axis=-1) - 1.0, freedom)
-    ratios = [student_variance(one) / max(student_variance(freedom), 1.0) for one in own.tolist()]
-    return np.sqrt(np.maximum(ratios, 1.0))
