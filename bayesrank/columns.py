@@ -472,20 +472,24 @@ def _stand_ins(
     """Return what names the question in a table without a usual column for it, at most one.
 
     That is a number, unless it counts the rows of all systems; a task; or a benchmark or another
-    group with one row for each system, as on leaderboards.
+    group with one row for each system, as on leaderboards, if every system has most of them.
     """
     several = any(_varies(column_of(frame, each)) for each in found["system"])
     for name in NUMBERS:
-        if name in free and (not several or column_of(frame, free[name]).duplicated().any()):
+        if name in free and (not several or frame[free[name]].astype(str).duplicated().any()):
             return [free[name]]
     tasks = [free[name] for name in QUESTIONS if name in free]
     if tasks:
         return tasks[:1]
     apart = [free[name] for name in free if name in SETTINGS.union(NAMES["system"])]
-    for name in NAMES["group"]:
-        cell = list(dict.fromkeys([*found["system"], *found["trial"], *apart, free.get(name)]))
-        if name in free and not frame[cell].astype(str).duplicated().any():
-            return [free[name]]
+    for level in (free[name] for name in NAMES["group"] if name in free):
+        cells = frame[list(dict.fromkeys([*found["system"], *found["trial"], *apart, level]))]
+        cells = cells.astype(str)  # JSON may have lists
+        of_system = cells.groupby(list(found["system"]))[level].nunique()
+        most = 2 * of_system > cells[level].nunique()
+        # Else it may group systems, such as open and closed ones.
+        if most.all() and not cells.duplicated().any():
+            return [level]
     return []
 
 
