@@ -1,6 +1,7 @@
 """The columns of long tables: their usual names, and their lookup in a table."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -483,12 +484,15 @@ def _stand_ins(
         return tasks[:1]
     apart = [free[name] for name in free if name in SETTINGS.union(NAMES["system"])]
     for level in (free[name] for name in NAMES["group"] if name in free):
-        cells = frame[list(dict.fromkeys([*found["system"], *found["trial"], *apart, level]))]
-        cells = cells.astype(str)  # JSON may have lists
-        of_system = cells.groupby(list(found["system"]))[level].nunique()
-        most = 2 * of_system > cells[level].nunique()
+        columns = dict.fromkeys([*found["system"], level, *found["trial"], *apart])
+        texts = [column_of(frame, each).astype(str).tolist() for each in columns]
+        n_names = len(found["system"]) + 1
+        pairs = set(zip(*texts[:n_names], strict=True))
+        times = Counter(pair[:-1] for pair in pairs)
+        n_levels = len({pair[-1] for pair in pairs})
+        once = len(set(zip(*texts, strict=True))) == len(frame)
         # Else it may group systems, such as open and closed ones.
-        if most.all() and not cells.duplicated().any():
+        if once and 2 * min(times.values(), default=0) > n_levels:
             return [level]
     return []
 
