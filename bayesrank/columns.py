@@ -1,6 +1,7 @@
 """The columns of long tables: their usual names, and their lookup in a table."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -472,20 +473,27 @@ def _stand_ins(
     """Return what names the question in a table without a usual column for it, at most one.
 
     That is a number, unless it counts the rows of all systems; a task; or a benchmark or another
-    group with one row for each system, as on leaderboards.
+    group with one row for each system, as on leaderboards, if every system has most of them.
     """
     several = any(_varies(column_of(frame, each)) for each in found["system"])
     for name in NUMBERS:
-        if name in free and (not several or column_of(frame, free[name]).duplicated().any()):
+        if name in free and (not several or frame[free[name]].astype(str).duplicated().any()):
             return [free[name]]
     tasks = [free[name] for name in QUESTIONS if name in free]
     if tasks:
         return tasks[:1]
     apart = [free[name] for name in free if name in SETTINGS.union(NAMES["system"])]
-    for name in NAMES["group"]:
-        cell = list(dict.fromkeys([*found["system"], *found["trial"], *apart, free.get(name)]))
-        if name in free and not frame[cell].astype(str).duplicated().any():
-            return [free[name]]
+    for level in (free[name] for name in NAMES["group"] if name in free):
+        columns = dict.fromkeys([*found["system"], level, *found["trial"], *apart])
+        texts = [column_of(frame, each).astype(str).tolist() for each in columns]
+        n_names = len(found["system"]) + 1
+        pairs = set(zip(*texts[:n_names], strict=True))
+        times = Counter(pair[:-1] for pair in pairs)
+        n_levels = len({pair[-1] for pair in pairs})
+        once = len(set(zip(*texts, strict=True))) == len(frame)
+        # Else it may group systems, such as open and closed ones.
+        if once and 2 * min(times.values(), default=0) > n_levels:
+            return [level]
     return []
 
 

@@ -585,6 +585,9 @@ def test_groups_with_several_rows_of_a_system_are_no_questions(tmp_path):
     text = "model,dataset,correct\na,x,1\na,x,0\nb,x,1\nb,x,1\n"
     with pytest.raises(DataError, match="must have a column for the question"):
         read_responses(write(tmp_path, text))
+    kinds = "model,category,accuracy\na,open,0.5\nb,open,0.25\nc,closed,0.75\n"
+    with pytest.raises(DataError, match="must have a column for the question"):
+        read_responses(write(tmp_path, kinds))
     seeds = "model,dataset,seed,accuracy\na,x,1,0.5\na,x,2,0.25\nb,x,1,1\nb,x,2,0.5\n"
     assert read_responses(write(tmp_path, seeds)).shape == (2, 1, 2)
 
