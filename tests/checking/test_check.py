@@ -354,7 +354,7 @@ def test_battles_with_effects_say_that_their_fit_was_not_measured():
     first, second, winner = ["a", "b", "a", "b"] * 6, ["b", "a"] * 12, ["first", "second"] * 12
     log = Battles(first, second, winner, covariates={"length": np.arange(24.0)})
     report = check(rank(log, "davidson", formula="length", random_seed=1))
-    assert "Not measured: fit of the win rates" in report.summary
+    assert "fit of the win rates and coverage of the intervals." in report.summary
 
 
 def test_other_trees_and_other_data_are_refused():
