@@ -231,7 +231,7 @@ def test_majorities_over_few_questions_have_the_variance_of_students_t():
 
 
 def test_ratings_over_trials_have_the_standard_error_of_a_sum():
-    outcomes = np.random.default_rng(0).integers(0, 2, (2, 40, 3))
+    outcomes = np.random.default_rng(0).integers(0, 2, (2, 12, 3))
     # With next to nothing at stake a rating adds up half the differences of the answers.
     result = rank(outcomes, "elo", K=1e-3, target="benchmark", draws=2000, random_seed=0)
     lead = (outcomes[0] - outcomes[1]) * 1e-3 / 2
