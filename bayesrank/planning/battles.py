@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.catalog import default_method
 from bayesrank.entrance import as_comparisons
 from bayesrank.planning.goals import Goal, check_goal, critical_pairs, pairs_goal
 from bayesrank.planning.stopping import present_state
+from bayesrank.ranking import rank_all
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.leaderboard import gaps_of, ranking_of, result_draws
 from bayesrank.results.win_rates import pair_likelihood, point_tie, win_chances
@@ -58,7 +60,8 @@ def plan_battles(
         One row per pair, the better system first: ``system``, ``opponent``, ``difference``,
         ``battles`` of the two so far, ``z``, ``superiority``, ``resolved``, and
         ``further_battles_needed``: the number of battles of these two that would resolve them if
-        the present difference is the true one; 0 if and only if they are resolved.
+        the present difference is the true one, with as many of one judge or prompt as so far; 0
+        if and only if they are resolved.
 
     Raises
     ------
@@ -81,7 +84,7 @@ def plan_battles(
     first, second = critical_pairs(ranking["score"].values, n_top)
     pairs = gaps_of(result)
     gap, variance = pairs.gap[first, second], pairs.spread[first, second] ** 2
-    told = _information(result)[first, second]
+    told = _information(result, data, random_seed)[first, second]
     with np.errstate(divide="ignore"):
         wanted = (np.maximum(gap, 0.0) / pairs.critical) ** 2
         needed = np.maximum(np.ceil((1.0 / wanted - 1.0 / variance) / told), 1.0)
@@ -143,7 +146,8 @@ def suggest_battles(
     result = present_state(data, error=0.05, random_seed=random_seed)
     draws = result_draws(result)
     score = ranking_of(result)["score"].values
-    given = _allocate(draws, score, _information(result), critical_pairs(score, n_top), n)
+    told = _information(result, data, random_seed)
+    given = _allocate(draws, score, told, critical_pairs(score, n_top), n)
     first, second = np.nonzero(given)
     better = score[first] < score[second]
     first, second = np.where(better, second, first), np.where(better, first, second)
@@ -190,8 +194,12 @@ def _allocate(
     return given
 
 
-def _information(result: "xr.DataTree") -> FloatArray:
-    """Return the expected information of a battle on the difference of two scores."""
+def _information(result: "xr.DataTree", data: Comparisons, random_seed: int | None) -> FloatArray:
+    """Return the expected information of a battle on the difference of two scores.
+
+    Where battles of a judge or a prompt are alike, a further one has less than the model says, by
+    the same factor as those so far.
+    """
     likelihood, _ = pair_likelihood(result)
     score = ranking_of(result)["score"].values
     gap, tie = score[:, np.newaxis] - score, point_tie(result, likelihood)
@@ -206,6 +214,11 @@ def _information(result: "xr.DataTree") -> FloatArray:
         for won, lost, share in ((one, zero, zero), (zero, one, zero), (zero, zero, 0.5 * one))
     ]
     chances = win, 1.0 - win - tied, tied
-    return sum(
+    told = sum(
         (chance * (a - b) ** 2 for chance, (a, b) in zip(chances, slopes, strict=True)), zero
     )
+    if result.attrs["calibration"] == "none":
+        return told
+    alone = rank_all(data, default_method(data), calibration="none", random_seed=random_seed)
+    seen, model = gaps_of(result).spread, gaps_of(alone).spread
+    return told * np.divide(model, seen, out=np.ones_like(seen), where=seen > 0.0) ** 2
