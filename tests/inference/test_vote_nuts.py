@@ -6,12 +6,12 @@ import pytest
 from bayesrank import Battles, rank
 
 NAMES = np.array(list("abcde"))
-N_JUDGES, N_STATES = 12, 4
+N_JUDGES, N_STATES = 6, 4
 CUTS = np.array([0.4, 1.5])
 TIE, BAR, SLOPE, STEP = 0.6, -1.2, 1.0, 0.15
 
 
-def a_log(kind, n=1500, seed=3):
+def a_log(kind, n=750, seed=3):
     """Draw votes as a model says, and return them with the parameters."""
     rng = np.random.default_rng(seed)
     score = np.array([1.0, 0.5, 0.0, -0.5, -1.0])
