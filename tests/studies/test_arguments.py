@@ -19,6 +19,8 @@ OF_RESPONSES = {
     and next(iter(inspect.signature(function).parameters)) == "data"
     and name not in OF_ALL_DATA
 }
+# These take the other data of pairs, too.
+OF_BATTLES = ["plan_pairs", "suggest"]
 NEEDED = {"method": "rasch", "methods": ["avg"], "budget": 3, "width": 0.1}
 FEW = {"methods": ["avg"], "draws": 2, "pools": 2, "replicates": 4, "sizes": [2], "n": [1]}
 
@@ -30,10 +32,16 @@ def _called(name, data):
     return OF_RESPONSES[name](data, **options | {n: NEEDED[n] for n in needed if n in NEEDED})
 
 
-@pytest.mark.parametrize("name", OF_RESPONSES)
+@pytest.mark.parametrize("name", [name for name in OF_RESPONSES if name not in OF_BATTLES])
 def test_battles_are_refused(name):
     with pytest.raises(DataError, match=r"data must be responses to .*; got battles"):
         _called(name, Battles(["a"], ["b"], ["tie"]))
+
+
+@pytest.mark.parametrize("name", OF_BATTLES)
+def test_ballots_are_refused(name):
+    with pytest.raises(DataError, match="data must be responses or battles; got ballots"):
+        _called(name, Ballots(np.eye(2), ["a", "b"]))
 
 
 @pytest.mark.parametrize("name", OF_RESPONSES)
