@@ -90,17 +90,17 @@ def log_of(data: Battles) -> Log:
 
 def played_rows(data: Battles) -> NDArray[np.intp]:
     """Return the row of each battle of a log; DataError for weights of fractions, or only zeros."""
-    if data.weight is None:
-        return np.arange(len(data.first))
-    times = data.weight.astype(np.int64)
-    if not np.array_equal(times, data.weight):
+    weight = np.ones(len(data.first)) if data.weight is None else data.weight
+    times = weight.astype(np.int64)
+    if not np.array_equal(times, weight):
         raise DataError(
             "weight must be whole numbers for ratings, which play battle by battle; got "
-            f"{data.weight[times != data.weight][0]:g}: rank them by davidson or bradley_terry"
+            f"{weight[times != weight][0]:g}: rank them by davidson or bradley_terry"
         )
     if not times.any():
         raise DataError("weight must be positive for one battle at least; got zeros")
     return np.repeat(np.arange(len(times)), times)
+
 
 
 def question_arguments(
