@@ -102,7 +102,6 @@ def played_rows(data: Battles) -> NDArray[np.intp]:
     return np.repeat(np.arange(len(times)), times)
 
 
-
 def question_arguments(
     data: Responses, kind: str, rng: np.random.Generator
 ) -> Callable[[NDArray[Any]], Arguments]:
