@@ -374,11 +374,19 @@ class Battles(Comparisons):
         found = {name: len(each.names) for name, each in known.items() if each is not None}
         return dict(sorted(found.items(), key=lambda each: each[1])) | {"battle": self.n_battles}
 
-    @property
-    def coarsest_unit(self) -> str:
-        """The kind with the fewest units, but at least five: fewer do not show a spread."""
-        enough = (name for name, number in self.units.items() if number >= FEW_UNITS)
-        return next(enough, "battle")
+    def default_unit(self, *, crossed: bool) -> str:
+        """Return the kind with the fewest units, but at least five: fewer do not show a spread.
+
+        If two kinds may be `crossed`, both of them, joined by a comma, unless one lies within the
+        other, such as prompts that one judge saw each.
+        """
+        enough = [name for name, number in self.units.items() if number >= FEW_UNITS]
+        kinds = [name for name in enough if name != "battle"]
+        if crossed and len(kinds) == 2:
+            both = np.stack([self.unit_codes(kind) for kind in kinds], axis=1)
+            if len(np.unique(both, axis=0)) > max(self.units[kind] for kind in kinds):
+                return ",".join(sorted(kinds))
+        return next(iter(enough), "battle")
 
     @property
     def repeats(self) -> NDArray[np.int64] | None:

@@ -177,15 +177,18 @@ def _of_battles(data: Battles, row: Method, backend: str, kinds: tuple[str, ...]
         data.unit_codes(kind)  # raises an error for units that the battles do not name
         if kind != "battle" and data.units[kind] < 2:
             raise DataError(f"battles must have two {kind}s or more for unit={kind!r}; got one")
-    if len(kinds) < 2:
-        return kinds[0] if kinds else data.coarsest_unit
+    crosses = backend in LIKELIHOOD_BACKENDS and row.can_be_calibrated
+    if not kinds:
+        return data.default_unit(crossed=crosses)
+    if len(kinds) == 1:
+        return kinds[0]
     if kinds != ("judge", "prompt"):
         crossed = " or 'judge,prompt'" if {"judge", "prompt"} <= set(data.units) else ""
         raise ValueError(
             f"unit must be one of {', '.join(data.units)}{crossed}; got {_said(kinds)}: "
             "battles lie within prompts and judges"
         )
-    if not (backend in LIKELIHOOD_BACKENDS and row.can_be_calibrated):
+    if not crosses:
         raise ValueError(
             f"unit must be one of {', '.join(data.units)} for {row.name}; got {_said(kinds)}, two "
             "kinds that only likelihoods can cross: rank by davidson or bradley_terry_map"

@@ -297,8 +297,8 @@ def test_intervals_of_metrics_follow_the_unit():
         judge=np.arange(400) // 40,
         systems=data.systems,
     )
-    assert evaluate_battles(judged, "win_rate").attrs["unit"] == "judge"
-    assert compare_battles(judged, unit="battle").attrs["unit"] == "battle"
+    assert evaluate_battles(judged, "win_rate").attrs["unit"] == {"win_rate": "judge"}
+    assert compare_battles(judged, unit="battle").attrs["unit"] == {"bradley_terry": "battle"}
 
 
 @pytest.mark.parametrize(

@@ -122,13 +122,16 @@ def test_units_are_listed_from_the_coarsest():
     prompts = [row // 2 for row in range(24)]
     data = Battles(["a"] * 24, ["b"] * 24, ["a"] * 24, judge=names, prompt=prompts)
     assert dict(data.units) == {"judge": 6, "prompt": 12, "battle": 24}
-    assert data.coarsest_unit == "judge"
+    assert data.default_unit(crossed=False) == "judge"
+    assert data.default_unit(crossed=True) == "judge,prompt"
     assert data.unit_codes("prompt").tolist() == prompts
+    within = Battles(["a"] * 24, ["b"] * 24, ["a"] * 24, judge=names, prompt=range(24))
+    assert within.default_unit(crossed=True) == "judge"  # one judge saw each prompt
     few = Battles(["a"] * 24, ["b"] * 24, ["a"] * 24, judge=["gpt-4"] * 24)
-    assert few.coarsest_unit == "battle"
+    assert few.default_unit(crossed=False) == "battle"
     light = Battles(["a"] * 24, ["b"] * 24, ["a"] * 24, judge=names, weight=[0.2] * 24)
     assert dict(light.units) == {"judge": 6, "battle": 5}
-    assert light.coarsest_unit == "judge"
+    assert light.default_unit(crossed=False) == "judge"
     with pytest.raises(DataError, match="unit must be one of judge, battle; got 'prompt'"):
         few.unit_codes("prompt")
     with pytest.raises(ValueError, match="unit must be one of battle, prompt, judge; got 'user'"):

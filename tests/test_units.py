@@ -74,6 +74,7 @@ def test_runs_are_covered_on_a_benchmark():
 
 @pytest.mark.parametrize("method", ["bradley_terry_map", "davidson"])
 def test_prompts_and_judges_that_both_vary_are_covered(method):
+    assert rank(judged(np.random.default_rng(0)), method, draws=20).attrs["unit"] == "judge,prompt"
     units = ["prompt,judge", "prompt", "judge", "battle"]
     found = coverage(judged, method, units, n=80)
     assert found["prompt,judge"] > 0.9

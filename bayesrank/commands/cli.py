@@ -96,7 +96,7 @@ def main() -> None:
     "--unit",
     help="Independent units: trials, or runs whose answers may fail together; for battles: "
     "battles, prompts or judges. Join two units that both vary by a comma, such as "
-    "run,question or prompt,judge.  [default: trial; for battles the coarsest unit]",
+    "run,question or prompt,judge.  [default: trial; for battles their prompts and judges]",
 )
 @reading_options
 @arena_options

@@ -126,7 +126,7 @@ def evaluate(
                 data, names or None, interval=interval, random_seed=random_seed, **settings
             )
     if of_battles:
-        note(f"Intervals take each {table.attrs['unit']} as independent")
+        note(_say_units(table.attrs["unit"]))
         if not pairs and not names:
             note(
                 "win_rate: ties count as losses, or as half a win; average_win_rate: under a model"
@@ -239,6 +239,19 @@ def plan(
             suggested = suggest(data, budget, **aim)
         for_people = output_format in ("table", "markdown") and "question" in suggested
         print_frame(_by_system(suggested) if for_people else suggested, output_format)
+
+
+def _say_units(units: dict[str, str]) -> str:
+    """Say what the intervals of each metric take as independent."""
+    metrics: dict[str, list[str]] = {}
+    for metric, unit in units.items():
+        metrics.setdefault(unit, []).append(metric)
+    said = []
+    for unit, names in metrics.items():
+        of = f" of {', '.join(names)}" if len(metrics) > 1 else ""
+        each = " and ".join(f"each {kind}" for kind in unit.split(","))
+        said.append(f"Intervals{of} take {each} as independent")
+    return "; ".join(said)
 
 
 def _best_first(table: "pd.DataFrame") -> "pd.DataFrame":

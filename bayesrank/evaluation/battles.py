@@ -55,7 +55,7 @@ def evaluate_battles(
     -------
     pandas.DataFrame
         As :func:`bayesrank.evaluate`; the observed mean is the win rate with ties as half. A system
-        without a battle has no numbers. ``attrs["unit"]`` is the independent unit of the intervals.
+        without a battle has no numbers. ``attrs["unit"]`` has the independent units by metric.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def evaluate_battles(
     everyone = pd.Index(data.systems, name="system")
     data = part_with_outcomes(data)
     observed = summarize_evidence(data, ci_prob=ci_prob)["observed_mean"].values
-    tables, unit = [], "battle"
+    tables, units = [], {}
     for label, (name, options) in calls.items():
         if name == AVERAGE:
             result = rank(data, default_method(data), **settings)
@@ -99,14 +99,14 @@ def evaluate_battles(
         else:
             result = rank(data, name, **settings, **options)
             table = _of_scores(result)
-        unit = result.attrs["unit"]
+        units[label] = result.attrs["unit"]
         table = table.assign(observed_mean=observed).set_index("system").reindex(everyone)
         tables.append(table.reset_index().assign(metric=label, place=range(len(everyone))))
     stacked = pd.concat(tables, ignore_index=True).sort_values("place", kind="stable")
     columns = ["system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper"]
     stacked = Evaluation(stacked.reindex(columns=columns).reset_index(drop=True))
     stacked.attrs.update(
-        unit=unit, target=dict.fromkeys(calls, "battles"), ci_prob=ci_prob, empty="no battle"
+        unit=units, target=dict.fromkeys(calls, "battles"), ci_prob=ci_prob, empty="no battle"
     )
     return stacked
 
@@ -143,8 +143,8 @@ def compare_battles(
     resolved = result["ranking"]["resolved"].to_pandas()
     pairs = zip(table["system"], table["opponent"], strict=True)
     table["resolved"] = [bool(resolved.loc[pair]) for pair in pairs]
-    target = {result.attrs["method"]: "battles"}
-    table.attrs.update(unit=result.attrs["unit"], target=target, ci_prob=ci_prob)
+    name, unit = result.attrs["method"], result.attrs["unit"]
+    table.attrs.update(unit={name: unit}, target={name: "battles"}, ci_prob=ci_prob)
     return table
 
 

@@ -71,7 +71,7 @@ def _facts_of_rows(data: Battles) -> dict[str, str]:
             facts["equal to another, time included"] = _share(copies, len(data.first))
     if data.covariates:
         facts["covariates"] = ", ".join(data.covariates)
-    facts["intervals by"] = data.coarsest_unit
+    facts["intervals by"] = data.default_unit(crossed=True)
     return facts
 
 

@@ -118,8 +118,10 @@ def test_a_row_of_many_votes_has_the_intervals_of_a_row_for_each(method, options
     assert found.attrs.get("freedom") == expected.attrs.get("freedom")
 
 
-def test_the_coarsest_unit_is_the_default_and_is_printed(run, tmp_path):
-    data = a_log()
+def test_the_units_of_a_log_are_the_default_and_are_printed(run, tmp_path):
+    assert rank(a_log(), draws=50).attrs["unit"] == "judge,prompt"
+    assert rank(a_log(), "pagerank", draws=50).attrs["unit"] == "judge"
+    data = a_log(prompt=None)
     assert rank(data, draws=50).attrs["unit"] == "judge"
     path = tmp_path / "log.csv"
     rows = [

@@ -142,7 +142,7 @@ def test_real_arena(shared):
     assert data.wins.sum() == (frame["winner"] != "tie").sum()
     assert np.isfinite(point_estimate(data, "bradley_terry")).all()
     assert data.units == {"prompt": 13, "judge": 124, "battle": 8931}
-    assert data.coarsest_unit == "prompt"
+    assert data.default_unit(crossed=False) == "prompt"
 
 
 def counts(table, systems):
@@ -191,7 +191,7 @@ def test_preferences_of_alpaca_eval_are_shares_of_one_vote(shared):
     assert data.wins[first, second] == pytest.approx(3.6)
     assert data.wins[second, first] == pytest.approx(2.4)
     assert data.n_battles == 6
-    assert data.coarsest_unit == "prompt"
+    assert data.default_unit(crossed=False) == "prompt"
 
 
 @pytest.mark.parametrize("words", [("1", "2", "tie"), ("p", "p", "tie"), ("Model A", "B", "Draw")])
