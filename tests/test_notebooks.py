@@ -46,7 +46,7 @@ SHOWN = {
     ],
     "06_battles": [
         r"Battles\(6,000 battles, 20 systems, 120 prompts, 40 judges\)",
-        r"'battles', 'judge', 'sandwich'",
+        r"'battles', 'judge,prompt', 'sandwich'",
         r"being shown first is worth 0\.[3-7]\d logits, 95 % interval 0\.[2-6]",
         r"best Qwen3-Thinking \(sim\).*\n.*best Qwen3-Thinking.*\n.*best Qwen3-Thinking",
         r"tau-b 0\.[89]\d, best by accuracy: Qwen3-Thinking",
