@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _LEGEND = {
     "lcb": "lower credible bound of the score",
     "lcb_rank": "rank by it",
-    "rank_lower": "interval of the rank",
+    "rank_lower": "interval of each rank by itself",
     "joint_rank_lower": "intervals that hold the ranks of all systems at once",
     "arena_rank": "one more than the number of systems whose interval is above",
     "prob_best": "probability that no system is better",
-    "group": "systems that share a letter are not distinguished",
+    "group": "systems that share a letter are not distinguished by a joint decision for all pairs",
 }
 
 # Units that the target implies.
