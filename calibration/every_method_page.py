@@ -52,9 +52,11 @@ and in 93 under `alpharank`.
 
 The data sets are of 28 November 2026. Cells of 60 are of the present draws. The others are of the
 state before the draws of rankers were simplified and systems with few questions got wider
-intervals; `n_tensors` of the tidy table tells them apart. The ratings and the published 2PL and
-3PL, whose draws take seconds ([calibration.md](calibration.md) has them on complete data), and
-`bayes_greedy`, which needs greedy outcomes, are left out.
+intervals; `n_tensors` of the tidy table tells them apart. Since then systems with few runs or
+trials got wider intervals too: cells of four trials in which systems have different numbers of them
+are older. The ratings and the published 2PL and 3PL, whose draws take seconds
+([calibration.md](calibration.md) has them on complete data), and `bayes_greedy`, which needs greedy
+outcomes, are left out.
 """
 
 # Why a configuration is below the least.
