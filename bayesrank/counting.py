@@ -158,7 +158,8 @@ def compare_shared_trials(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Count wins and ties of weighted paired trials; a pair has the trials that both systems share.
 
-    As :func:`compare_trials`; weights of a question are on any scale, but positive.
+    As :func:`compare_trials`; weights of a question are on any scale. A pair of which all trials of
+    a question have no weight keeps them.
     """
     n_systems = len(levels)
     one, other = np.triu_indices(n_systems, 1)
@@ -168,11 +169,12 @@ def compare_shared_trials(
         both = above | below | tied
         drawn, n = weights[:, question], both.sum(axis=1)
         scale = drawn @ both.T.astype(np.float64)
-        np.divide(n, scale, out=scale, where=n > 0)
+        lacking = (scale <= 0.0) & (n > 0)
+        np.divide(n, scale, out=scale, where=scale > 0.0)
         for total, result in zip(sums, (above, below), strict=True):
             found = drawn @ result.T.astype(np.float64)
             found *= scale
-            total += found
+            total += np.where(lacking, result.sum(axis=1), found) if lacking.any() else found
         compared += n
     wins, ties = np.zeros((2, len(weights), n_systems, n_systems))
     wins[:, one, other], wins[:, other, one] = sums

@@ -98,6 +98,14 @@ def test_each_pair_has_as_many_weighted_trials_as_it_shares(levels, seed):
     np.testing.assert_allclose([wins, ties], expected, rtol=1e-10, atol=1e-10)
 
 
+def test_a_pair_whose_shared_trials_have_no_weight_keeps_them():
+    # All weight is on trials that one of the systems lacks.
+    levels = np.array([[[1, 1, -1]], [[0, -1, 0]]], dtype=np.int8)
+    wins, ties = compare_shared_trials(levels, np.array([[[0.0, 2.0, 1.0]], [[1.0, 1.0, 1.0]]]))
+    np.testing.assert_array_equal(wins, [[[0.0, 1.0], [0.0, 0.0]]] * 2)
+    assert not ties.any()
+
+
 @given(LEVELS, st.tuples(st.booleans(), st.booleans()), st.integers(0, 2**32 - 1))
 def test_questions_and_trials_are_weighted_as_all_they_have(levels, shared, seed):
     shape = np.where(shared, 1, levels.shape[1:])
