@@ -379,6 +379,15 @@ class Battles(Comparisons):
 
         If two kinds may be `crossed`, both of them, joined by a comma, unless one lies within the
         other, such as prompts that one judge saw each.
+
+        Parameters
+        ----------
+        crossed : bool
+            Whether two kinds of units may vary at once.
+
+        Returns
+        -------
+        str
         """
         enough = [name for name, number in self.units.items() if number >= FEW_UNITS]
         kinds = [name for name in enough if name != "battle"]
@@ -430,7 +439,17 @@ class Battles(Comparisons):
         return np.arange(len(self.first))
 
     def unit_sizes(self, unit: str) -> NDArray[Any]:
-        """Return the number of battles in each unit; see :meth:`unit_codes`."""
+        """Return the number of battles in each unit.
+
+        Parameters
+        ----------
+        unit : {"battle", "prompt", "judge"}
+            As in :meth:`unit_codes`.
+
+        Returns
+        -------
+        numpy.ndarray of shape (unit,)
+        """
         if self.rows_are_units(unit):
             return np.ones(self.n_battles)
         return np.bincount(self.unit_codes(unit), self.weight)

@@ -102,7 +102,7 @@ def plan_battles(
 
 def suggest_battles(
     data: Comparisons | ArrayLike,
-    n: int,
+    budget: int,
     *,
     goal: Goal = "best",
     k: int | None = None,
@@ -117,7 +117,7 @@ def suggest_battles(
     ----------
     data : Battles, Comparisons or pandas.DataFrame
         Battles so far.
-    n : int
+    budget : int
         Number of further battles.
     goal, k, random_seed
         As in :func:`plan_battles`.
@@ -126,7 +126,7 @@ def suggest_battles(
     -------
     pandas.DataFrame
         One row per pair with further battles, most first: ``system``, ``opponent``, ``battles`` so
-        far and ``further_battles``, which add up to `n`.
+        far and ``further_battles``, which add up to `budget`.
 
     Raises
     ------
@@ -141,13 +141,13 @@ def suggest_battles(
     ['a', 'b']
     """
     data = as_comparisons(data, "to plan battles")
-    check_integer(n, "n")
+    check_integer(budget, "budget")
     n_top = check_goal(goal, k, len(data.systems))
     result = present_state(data, error=0.05, random_seed=random_seed)
     draws = result_draws(result)
     score = ranking_of(result)["score"].values
     told = _information(result, data, random_seed)
-    given = _allocate(draws, score, told, critical_pairs(score, n_top), n)
+    given = _allocate(draws, score, told, critical_pairs(score, n_top), budget)
     first, second = np.nonzero(given)
     better = score[first] < score[second]
     first, second = np.where(better, second, first), np.where(better, first, second)
