@@ -111,7 +111,7 @@ def rank(
         resampled scores too, but not for Elo and other ratings, which follow the order of play. For
         battles "battle", "prompt", "judge" (user) or "prompt,judge": by default the judges and the
         prompts for likelihoods that can be calibrated, for others the kind with the fewest units;
-        of each at least five. See :func:`bayesrank.design.choose_unit`.
+        of each at least five.
     draws : int, optional
         Draws per chain, of four chains: 1000 by default for nuts (4000 in all), else 500 (2000 in
         all). 0 gives only the point estimate, without intervals and probabilities.

@@ -1,6 +1,7 @@
 """What Sphinx makes of the catalog and of the measured coverage."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def test_a_page_has_what_the_row_says(load, name):
     for heading in ("Definition", "Example", "Options", "References", "Function"):
         assert f"\n{heading}\n---" in page
     assert "\n[1] " in page.split("\nReferences\n")[1]
-    assert ".. py:function:: bayesrank." in page
+    assert f".. py:function:: {row.function.partition(':')[2]}(" in page
+    assert "   :module: bayesrank." in page
 
 
 def test_public_names_have_one_page_each(load):
@@ -53,11 +55,11 @@ def test_the_coverage_table_has_every_configuration_and_fails_in_words_and_colou
 
 
 def test_references_to_nothing_are_not_excused(load):
-    exists = load("references").exists
-    assert exists("arviz.plot_forest")
-    assert exists("bayesrank.Responses.from_long")
-    assert not exists("bayesrank.Responses.from_nowhere")
-    assert not exists("no_such_package.function")
+    find = load("references").find
+    assert callable(find("arviz.plot_forest"))
+    assert callable(find("bayesrank.Responses.from_long"))
+    assert find("bayesrank.Responses.from_nowhere") is None
+    assert find("no_such_package.function") is None
 
 
 def test_formulas_are_mathml_without_a_script(load):
@@ -71,4 +73,7 @@ def test_pages_name_the_tables_that_have_the_method(load):
     intervals = load("method_pages").intervals
     assert "/calibration`" in intervals(METHODS["borda"])
     assert "/battles`" in intervals(METHODS["dynamic_comparisons"])
-    assert intervals(METHODS["colley"]) == "coverage was not measured"
+    assert "/every_method`" in intervals(METHODS["colley"])
+    assert "/pass_family`" in intervals(METHODS["auc_at_k"])
+    own = replace(METHODS["colley"], name="own")
+    assert intervals(own) == "coverage was not measured"

@@ -1,7 +1,8 @@
 """Write one page per topic of the interface before the sources are read; none is committed.
 
 ``docs/api_topics.toml`` says which names belong to which topic. A name that ends in ``.*`` stands
-for all that a package exports. Methods have pages of their own: see :mod:`method_pages`.
+for all that a package exports. Of ``modules`` the page has the docstrings, which explain what
+several functions share. Methods have pages of their own: see :mod:`method_pages`.
 """
 
 import inspect
@@ -68,6 +69,8 @@ def page(topic: dict[str, Any]) -> str:
         is_class = inspect.isclass(find(name))
         lines += [f".. auto{'class' if is_class else 'function'}:: {name}"]
         lines += ["   :members:", ""] if is_class else [""]
+    for module in topic.get("modules", ()):
+        lines += [f".. rubric:: {module}", "", f".. automodule:: {module}", "   :no-members:", ""]
     return "\n".join(lines)
 
 

@@ -33,6 +33,8 @@ COVERAGE = {
     "calibration": ("calibration.csv", "method"),
     "designs": ("calibration_designs.csv", "method"),
     "battles": ("calibration_battles.csv", "model"),
+    "every_method": ("calibration_every_method.csv", "configuration"),
+    "pass_family": ("pass_family_coverage.csv", "method"),
 }
 # Of a docstring, what the page shows elsewhere.
 SHOWN = ("Signature", "Summary", "Extended Summary", "References")
@@ -101,9 +103,7 @@ def facts(row: Method) -> list[str]:
 def intervals(row: Method) -> str:
     """Return where the measured coverage of the method is."""
     pages = [f":doc:`/{page}`" for page, names in measured().items() if row.name in names]
-    return (
-        f"measured coverage is in {' and '.join(pages)}" if pages else "coverage was not measured"
-    )
+    return f"measured coverage is in {'; '.join(pages)}" if pages else "coverage was not measured"
 
 
 @cache
@@ -158,7 +158,8 @@ def function(path: str) -> list[str]:
         shown[section] = type(shown[section])()
     body = str(shown)
     return [
-        f".. py:function:: {public}.{name}{bare}",
+        f".. py:function:: {name}{bare}",
+        f"   :module: {public}",
         "",
         *(f"   {line}" for line in body.splitlines()),
         "",

@@ -1,13 +1,19 @@
-"""Cross-references to what has no page: literals where the object exists, a warning where not."""
+"""Cross-references to objects that the pages have under another name, or not at all.
 
+The first become links, the others literals. Of what does not exist Sphinx warns.
+"""
+
+from functools import cache, reduce
 from importlib import import_module
 from typing import Any
 
 from docutils import nodes
+from sphinx.util.nodes import make_refnode
 
 
-def exists(path: str) -> bool:
-    """Return whether a dotted path leads to a module or to something in one.
+@cache
+def find(path: str) -> Any:
+    """Return what a dotted path leads to, a module or something in one; None if nothing.
 
     Parameters
     ----------
@@ -16,29 +22,32 @@ def exists(path: str) -> bool:
 
     Returns
     -------
-    bool
+    object or None
     """
     parts = path.split(".")
-    for cut in range(len(parts), 0, -1):
+    # A function that its package exports has priority over the module of this name.
+    for cut in (*range(len(parts) - 1, 0, -1), len(parts)):
         try:
-            found: Any = import_module(".".join(parts[:cut]))
-        except ImportError:
+            return reduce(getattr, parts[cut:], import_module(".".join(parts[:cut])))
+        except (ImportError, AttributeError):
             continue
-        for part in parts[cut:]:
-            if not hasattr(found, part):
-                return False
-            found = getattr(found, part)
-        return True
-    return False
+    return None
 
 
-def show_literal(app: Any, env: Any, node: Any, shown: nodes.Node) -> nodes.Node | None:
-    """Return what the reference shows, if what it names is there."""
-    target = node.get("reftarget", "")
-    module = node.get("py:module")
-    inside = [f"{module}.{target}"] if module else []
-    known = node.get("refdomain") == "py" and any(map(exists, [target, *inside]))
-    return shown if known else None
+def resolve(app: Any, env: Any, node: Any, shown: nodes.Node) -> nodes.Node | None:
+    """Return a link to the object that the reference names, or what it shows; None if neither."""
+    if node.get("refdomain") != "py":
+        return None
+    target, module = node.get("reftarget", ""), node.get("py:module")
+    named = [find(target), find(f"{module}.{target}") if module else None]
+    found = next((each for each in named if each is not None), None)
+    if found is None:
+        return None
+    for name, entry in env.domains["py"].objects.items():
+        if find(name) is found:
+            page = node.get("refdoc")
+            return make_refnode(app.builder, page, entry.docname, entry.node_id, shown, name)
+    return shown
 
 
 def leave_roles(
@@ -53,6 +62,6 @@ def leave_roles(
 
 def setup(app: Any) -> dict[str, Any]:
     """Connect the handlers."""
-    app.connect("missing-reference", show_literal)
+    app.connect("missing-reference", resolve)
     app.connect("html-page-context", leave_roles)
     return {"parallel_read_safe": True}
