@@ -91,6 +91,11 @@ html_theme_options: dict[str, Any] = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 8,
+    # Pages that are wide tables have the width of their two or three headings too.
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        **{page: [] for page in ("papers", "rankllm", "comparison", "methods")},
+    },
 }
 # Several versions side by side: the address of a switcher.json, such as docs/static/switcher.json
 # on the server of the documentation.
