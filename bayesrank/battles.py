@@ -342,6 +342,11 @@ class Battles(Comparisons):
         Returns
         -------
         Design
+
+        Raises
+        ------
+        DataError
+            If the formula names what the battles do not have, or its values are not finite.
         """
         if formula is None:
             return Design.empty(len(self.first))

@@ -241,7 +241,22 @@ class Empirical(Prior):
         return hash((Empirical, self.sigma, self.eps))
 
     def resolve(self, data: "Responses") -> Prior:
-        """Return this prior with the earlier outcomes of the data, if it has none of its own."""
+        """Return this prior with the earlier outcomes of the data, if it has none of its own.
+
+        Parameters
+        ----------
+        data : Responses
+            What is ranked.
+
+        Returns
+        -------
+        Prior
+
+        Raises
+        ------
+        DataError
+            If neither has earlier outcomes, or those of this prior are of other numbers of systems.
+        """
         if self.prior_outcomes is not None:
             n_systems = len(np.asarray(self.prior_outcomes))
             if n_systems != len(data.systems):
@@ -313,6 +328,15 @@ class Dirichlet(Prior):
     def of_categories(self, n_categories: int) -> NDArray[np.float64]:
         """Return the count of each category.
 
+        Parameters
+        ----------
+        n_categories : int
+            Number of categories.
+
+        Returns
+        -------
+        numpy.ndarray of shape (category,)
+
         Raises
         ------
         ValueError
@@ -327,7 +351,7 @@ class Dirichlet(Prior):
         return np.broadcast_to(counts, n_categories)
 
     def mean(self, weights: NDArray[np.float64]) -> float:
-        """Return the prior mean of the worth of an answer."""
+        """Return the prior mean of the worth of an answer, by weights of shape (category,)."""
         return float(np.average(weights, weights=self.of_categories(len(weights))))
 
 
@@ -458,10 +482,19 @@ def as_prior(prior: PriorLike, name: str = "prior") -> Prior:
     name : str, default "prior"
         The argument that it was given as, for messages.
 
+    Returns
+    -------
+    Prior
+
     Raises
     ------
     ValueError
-        If it is nothing of the kind.
+        If it is neither a prior, a number nor text of one.
+
+    Examples
+    --------
+    >>> as_prior(2.0)
+    Normal(mu=0.0, sigma=2.0)
     """
     try:
         if isinstance(prior, str):
@@ -488,10 +521,14 @@ def as_dirichlet(prior: DirichletLike) -> Dirichlet:
     prior : Dirichlet, float, sequence of float or str
         What was given.
 
+    Returns
+    -------
+    Dirichlet
+
     Raises
     ------
     ValueError
-        If it is nothing of the kind.
+        If it is neither a Dirichlet prior, numbers nor text of one.
 
     Examples
     --------

@@ -341,6 +341,11 @@ class Responses:
         Returns
         -------
         Comparisons
+
+        Raises
+        ------
+        DataError
+            If `pairing` is another word.
         """
         if pairing not in ("paired", "all"):
             raise DataError(f"pairing must be 'paired' or 'all'; got {pairing!r}")

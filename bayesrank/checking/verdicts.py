@@ -71,11 +71,15 @@ class Report:
         return iter(self.findings)
 
     def about(self, name: str) -> tuple[Finding, ...]:
-        """Return the findings of a name."""
+        """Return the findings of a name, such as "runs"."""
         return tuple(one for one in self.findings if one.name == name)
 
     def verdict(self, topic: Topic) -> Verdict:
-        """Return the worst verdict on a topic, "not measured" if nothing was found on it."""
+        """Return the worst verdict on a topic, "not measured" if nothing was found on it.
+
+        Topics are sampling, data, identification, fit and calibration; verdicts, from the best
+        to the worst, does not apply, good, not measured, doubtful and bad.
+        """
         found = [VERDICTS.index(one.verdict) for one in self.findings if one.topic == topic]
         return VERDICTS[max(found)] if found else "not measured"
 

@@ -103,6 +103,11 @@ def kendall_tau_a(x: ArrayLike, y: ArrayLike) -> FloatArray:
     Parameters and shapes are those of :func:`kendall_tau_b`; ties lower it, even between equal
     rankings.
 
+    References
+    ----------
+    .. [1] M. G. Kendall. A new measure of rank correlation. Biometrika 30 (1938).
+       https://doi.org/10.1093/biomet/30.1-2.81
+
     Examples
     --------
     >>> round(float(kendall_tau_a([1, 2, 2, 4], [1, 2, 3, 4])), 6)
