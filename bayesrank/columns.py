@@ -499,17 +499,18 @@ def _stand_ins(
 
 def _without_counts(frame: "pd.DataFrame", names: Sequence[Hashable]) -> list[Hashable]:
     """Leave out columns that count right answers, where another one has their share."""
-    return [name for name in names if not holds_counts(column_of(frame, name))] or list(names)
+    return [name for name in names if not are_counts(column_of(frame, name))] or list(names)
 
 
-def holds_counts(column: "pd.Series") -> bool:
-    """Return whether a column holds whole numbers, some of them above 1."""
+def are_counts(column: "pd.Series") -> bool:
+    """Return whether a column holds whole numbers, some of them above 1 unless its name says so."""
     try:
         numbers = outcome_numbers(column, "")
     except DataError:
         return False
     known = numbers[~np.isnan(numbers)]
-    return bool((known > 1.0).any() and (known == np.floor(known)).all() and known.min() >= 0.0)
+    counts = len(known) and (known == np.floor(known)).all() and known.min() >= 0.0
+    return bool(counts and (field_name(column.name) in _COUNTS or (known > 1.0).any()))
 
 
 def refuse_lower(argument: str, name: Hashable) -> None:
@@ -587,6 +588,8 @@ def _only(
         battles = " (of battles model_a, model_b and winner)" if name == "system" else ""
         of_file = name == "system" and source.argument == "paths"
         wide = f" (file or folder if these name it){wide}" if of_file else wide
+        if name == "question":
+            wide = f" (row if each row is another one, in one order for all systems){wide}"
         one = len(frame.columns) == 1 and DECIMAL_COMMA in frame.attrs  # of a text
         remedy = "separate the columns by commas" if one else f"name it by {name}=...{wide}"
         raise DamagedFileError(

@@ -29,6 +29,7 @@ DECLARED = frozenset(f"{_PREFIX}{name}" for name in DECLARATIONS)
 
 _SCALE = "scale=(low, high) for scores (higher is better) such as ratings and percentages"
 _WEIGHTS = "weights=(w0, w1, ...) for categories 0, 1, ... that are worth so much each"
+_COUNTED = "divide numbers of right answers by those of all answers (a column total does so)"
 # Ends remedies in Python, since data also come to `bayesrank.rank` as they are.
 TO_WHOM = "to Responses, to Responses.from_long, or to the function that reads the data"
 
@@ -380,8 +381,8 @@ def _categories(array: NDArray[Any], declared: bool, where: Where) -> NDArray[np
         raise DataError(
             "outcomes must be 0 and 1 unless a scale or categories are named; got "
             f"{_first(array, undeclared, where)}",
-            in_python=f"pass {_SCALE}, or {_WEIGHTS}, {TO_WHOM}",
-            in_shell=f"pass {_SCALE}, or {_WEIGHTS}",
+            in_python=f"pass {_SCALE}, or {_WEIGHTS}, {TO_WHOM}; {_COUNTED}",
+            in_shell=f"pass {_SCALE}, or {_WEIGHTS}; {_COUNTED}",
         )
     if low < MISSING or high > _TOP_CATEGORY:
         wrong = (array < MISSING) | (array > _TOP_CATEGORY)

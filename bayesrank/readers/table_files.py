@@ -481,7 +481,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     message = "; ".join([table.message, *read.notes, *notes])
     if files is not None and asked.isdisjoint(places):
         cautions = (*cautions, *_say_repeated(read.frame, files, list(tables)))
-    cautions = (*table.cautions, *cautions)
+    cautions = (*table.cautions, *cautions, *read.cautions)
     return replace(table, message=message, declared=read.declared, standard=True, cautions=cautions)
 
 
