@@ -39,7 +39,13 @@ from bayesrank.readers.json_files import (
     read_json_table,
 )
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose, say_left_out
-from bayesrank.readers.naming import name_files, saved_again, say_copies, system_folders
+from bayesrank.readers.naming import (
+    name_files,
+    saved_again,
+    say_alike,
+    say_copies,
+    system_folders,
+)
 from bayesrank.readers.opening import (
     HEAD_BYTES,
     damage_named,
@@ -479,8 +485,12 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
     message = "; ".join([table.message, *read.notes, *notes])
-    if files is not None and asked.isdisjoint(places):
-        cautions = (*cautions, *_say_repeated(read.frame, files, list(tables)))
+    if files is not None:
+        labels = [name for name in whole.frame if name not in ("outcome", "status")]
+        alike = say_alike(whole.frame[[*labels, "outcome"]], files, list(tables))
+        if not alike and asked.isdisjoint(places):
+            alike = _say_repeated(read.frame, files, list(tables))
+        cautions = (*cautions, *alike)
     cautions = (*table.cautions, *cautions, *read.cautions)
     return replace(table, message=message, declared=read.declared, standard=True, cautions=cautions)
 

@@ -1,12 +1,13 @@
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import read_battles, read_responses, read_table
+from bayesrank.readers import read_battles, read_data, read_responses, read_table
 from bayesrank.responses import Responses
 
 RAGGED = """model,question,trial,outcome
@@ -532,6 +533,33 @@ def test_files_of_other_names_that_answer_the_same_questions_are_pointed_out(
     caplog.clear()
     assert read_responses(tmp_path, group="file").shape == (2, 2, 1)
     assert "answer the same questions" not in caplog.text
+
+
+VOTES = "model_a,model_b,winner\n" + "x,y,model_a\ny,z,model_b\nz,x,tie\n" * 2
+OUTCOMES = "model,id,correct\na,1,1\na,2,0\na,3,1\nb,1,0\nb,2,0\nb,3,1\n"
+
+
+@pytest.mark.parametrize("text", [VOTES, OUTCOMES], ids=["battles", "outcomes"])
+@pytest.mark.parametrize("name", ["run2.csv", "other.json"])
+def test_tables_of_other_names_with_the_same_rows_are_pointed_out(tmp_path, caplog, text, name):
+    frame = pd.read_csv(write(tmp_path, text, "run1.csv"), dtype=str).sample(frac=1, random_state=1)
+    path = tmp_path / name
+    write_frame = {".csv": frame.to_csv, ".json": partial(frame.to_json, orient="records")}
+    write_frame[path.suffix](path, index=False)
+    read_data(tmp_path)
+    assert "have the same outcomes, and count twice: leave out one" in caplog.text
+    caplog.clear()
+    frame.assign(**{frame.columns[-1]: frame.iloc[::-1, -1].tolist()}).to_csv(path, index=False)
+    read_data(path.rename(tmp_path / "run2.csv").parent)
+    assert "have the same outcomes" not in caplog.text
+
+
+def test_runs_that_a_column_names_may_agree(tmp_path, caplog):
+    for run in "12":
+        rows = OUTCOMES.replace("\n", f",{run}\n").replace(f"correct,{run}", "correct,run")
+        write(tmp_path, rows, f"{run}.csv")
+    assert read_responses(tmp_path).shape == (2, 3, 2)
+    assert not caplog.records
 
 
 def test_a_series_with_names_in_its_index_is_a_table():
