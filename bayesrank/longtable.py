@@ -45,6 +45,9 @@ CELL = ["system", "question", "trial"]
 # Names questions by the order of the rows, where no column of the table is called so.
 _ROW = "row"
 
+# Two runs that guess agree on so many outcomes with a probability of 1.6 %.
+BY_CHANCE = 6
+
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 
 # A table of so many cells fits into memory; a larger one must have one row for a hundred cells.
@@ -374,8 +377,11 @@ def place_rows(
         If it is open what a column says, or a (system, question, trial) occurs twice.
     """
     named = tell_apart(read, source) if read.levels else read
-    if field_name(read.asked) in QUESTIONS and chosen.get("question") is None:
-        named = replace(named, cautions=tuple(_say_rows(named, files)))
+    if "trial" not in named.frame:
+        cautions = _say_equal(named.frame) if files is None else ()
+        if field_name(read.asked) in QUESTIONS and chosen.get("question") is None:
+            cautions = (*cautions, *_say_rows(named, files))
+        named = replace(named, cautions=tuple(cautions))
     if named.settings:
         named = name_systems(named, source, chosen)
 
@@ -536,8 +542,6 @@ def _order(table: "pd.DataFrame") -> NDArray[np.int64]:
 
 def _say_rows(read: StandardTable, files: "NDArray[np.int64] | None") -> Iterator[str]:
     """Caution if a table has several rows for a task, which may be of different questions."""
-    if "trial" in read.frame:
-        return
     table = read.frame.assign(file=0 if files is None else files)
     settings = [f"setting {name}" for name in read.settings]
     cells = table.groupby(["file", *CELL[:2], *settings], observed=True, dropna=False, sort=False)
@@ -549,6 +553,20 @@ def _say_rows(read: StandardTable, files: "NDArray[np.int64] | None") -> Iterato
             f"trials ({numbers.max()} of {system!r} for {task!r}): pass question=... for a column "
             f"of ids, question='row' if each row is another question, in the same order for every "
             f"system, or question={read.asked!r} if they are trials"
+        )
+
+
+def _say_equal(table: "pd.DataFrame") -> Iterator[str]:
+    """Caution if every row of a table occurs again, as if it was joined with itself."""
+    keys = [name for name in table if name not in ("outcome", "status")]
+    if len(table) < 2 * BY_CHANCE or not table.duplicated(keys).any():
+        return
+    cells = table.groupby(keys, observed=True, dropna=False, sort=False)["outcome"]
+    low, high, sizes = cells.min(), cells.max(), cells.size()
+    if len(sizes) >= BY_CHANCE and sizes.min() > 1 and low.equals(high) and low.nunique() > 1:
+        yield (
+            f"All rows occur at least {sizes.min()} times with the same outcomes, and count as "
+            "trials: leave out the repeated ones if they are copies"
         )
 
 

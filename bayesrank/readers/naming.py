@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesrank.errors import DataError
+from bayesrank.longtable import BY_CHANCE
 from bayesrank.readers.log import Log
 from bayesrank.readers.log_table import Selection
 from bayesrank.readers.opening import in_folder, open_log, plain_name
@@ -60,9 +61,6 @@ _REPEAT = re.compile(
 
 # Names of copies by file managers and people.
 _COPY = re.compile(r"^copy of |(?:[ _-]*\(\d+\)|[ _-]copy(?:[ _-]?\d+)?)+$", re.IGNORECASE)
-
-# Two runs that guess agree on so many outcomes with a probability of 1.6 %.
-_BY_CHANCE = 6
 
 type Fields = dict[str, str]
 
@@ -370,7 +368,7 @@ def say_alike(table: "pd.DataFrame", files: ArrayLike, paths: Sequence[Path]) ->
     rows = pd.util.hash_pandas_object(table, index=False)
     by_file = pd.DataFrame({"rows": rows, "outcome": table.iloc[:, -1]}).groupby(np.asarray(files))
     told = by_file.agg(sum=("rows", "sum"), size=("rows", "size"), kinds=("outcome", "nunique"))
-    told = told[(told["size"] >= _BY_CHANCE) & (told["kinds"] > 1)]
+    told = told[(told["size"] >= BY_CHANCE) & (told["kinds"] > 1)]
     for _, alike in told.groupby(["sum", "size"], sort=False):
         if len(alike) > 1:
             one, two = (in_folder(paths[place]) for place in alike.index[:2])

@@ -554,6 +554,18 @@ def test_tables_of_other_names_with_the_same_rows_are_pointed_out(tmp_path, capl
     assert "have the same outcomes" not in caplog.text
 
 
+def test_tables_that_were_joined_with_themselves_are_pointed_out(tmp_path, caplog):
+    twice = OUTCOMES + OUTCOMES.partition("\n")[2]
+    path = write(tmp_path, twice)
+    for read in (lambda: read_responses(path), lambda: Responses.from_long(pd.read_csv(path))):
+        assert read().shape == (2, 3, 2)
+        assert "All rows occur at least 2 times with the same outcomes" in caplog.text
+        caplog.clear()
+    read_responses(write(tmp_path, OUTCOMES + "a,1,0\na,2,0\na,3,1\nb,1,0\nb,2,0\nb,3,1\n"))
+    read_responses(write(tmp_path, OUTCOMES))
+    assert not caplog.records
+
+
 def test_runs_that_a_column_names_may_agree(tmp_path, caplog):
     for run in "12":
         rows = OUTCOMES.replace("\n", f",{run}\n").replace(f"correct,{run}", "correct,run")
