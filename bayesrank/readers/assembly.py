@@ -92,7 +92,7 @@ def table_of_logs(
     left_out = say_left_out((log.name for log in logs), answered)
     files = {path: place for place, path in enumerate(dict.fromkeys(log.path for log in logs))}
     places = [files[log.path] for log in logs for _ in log.attempts]
-    alike = say_alike(frame[["system", "question", "outcome"]], places, list(files))
+    alike = say_alike(frame.reindex(columns=["system", "question", "outcome"]), places, list(files))
     cautions = (*table.cautions, *unnamed, *left_out, *compare_conditions(logs, names), *alike)
     return replace(table, message=message, cautions=cautions)
 

@@ -106,8 +106,9 @@ def read_battle_files(paths: Sequence[Path]) -> Battles:
     if "weight" in rows:
         rows["weight"] = rows["weight"].fillna(1.0)
     files = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
-    told = rows[sorted(name for name in common.intersection(rows) if name != "vote")].astype(str)
-    for caution in say_alike(told, files, [path for path in read if path not in copies]):
+    told = sorted(name for name in common.intersection(rows) if name != "vote")
+    texts = rows.reindex(columns=told).astype(str)
+    for caution in say_alike(texts, files, [path for path in read if path not in copies]):
         logger.warning(caution)
     return Battles(**battle_arguments(rows.drop(columns=list(set(rows.columns) - common))))
 

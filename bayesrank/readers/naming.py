@@ -364,8 +364,9 @@ def say_alike(table: "pd.DataFrame", files: ArrayLike, paths: Sequence[Path]) ->
         One sentence, if there are any. Files with few rows, or equal outcomes, agree by chance.
     """
     import pandas as pd
+    from pandas.util import hash_pandas_object
 
-    rows = pd.util.hash_pandas_object(table, index=False)
+    rows = hash_pandas_object(table, index=False)
     by_file = pd.DataFrame({"rows": rows, "outcome": table.iloc[:, -1]}).groupby(np.asarray(files))
     told = by_file.agg(sum=("rows", "sum"), size=("rows", "size"), kinds=("outcome", "nunique"))
     told = told[(told["size"] >= BY_CHANCE) & (told["kinds"] > 1)]

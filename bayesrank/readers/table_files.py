@@ -493,7 +493,7 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     message = "; ".join([table.message, *read.notes, *notes])
     if files is not None:
         labels = [name for name in whole.frame if name not in ("outcome", "status")]
-        alike = say_alike(whole.frame[[*labels, "outcome"]], files, list(tables))
+        alike = say_alike(whole.frame.reindex(columns=[*labels, "outcome"]), files, list(tables))
         if not alike and asked.isdisjoint(places):
             alike = _say_repeated(read.frame, files, list(tables))
         cautions = (*cautions, *alike)
