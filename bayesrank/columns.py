@@ -177,7 +177,7 @@ runtime smape ter time wer wer_score
 """
 _LOWER = re.compile(
     rf"(?!(?:neg|negative|minus|inverse|no)_)(?:.+_)?(?:{'|'.join(_LOWER_NAMES.split())})"
-    r"(?:_(?:s|ms|secs?|seconds|minutes|usd|mean|avg|average|median|total|min|max|bin|p?\d+))*"
+    r"(?:_(?:s|ms|secs?|seconds|minutes|usd|mean|avg|average|median|total|min|max|bin|p?\d+|per_.+))*"
 )
 # Leaderboards mark them with arrows.
 _DOWN = frozenset("\u2193\u2b07")
@@ -499,31 +499,38 @@ def _stand_ins(
 
 def _without_counts(frame: "pd.DataFrame", names: Sequence[Hashable]) -> list[Hashable]:
     """Leave out columns that count right answers, where another one has their share."""
-    return [name for name in names if not holds_counts(column_of(frame, name))] or list(names)
+    return [name for name in names if not are_counts(column_of(frame, name))] or list(names)
 
 
-def holds_counts(column: "pd.Series") -> bool:
-    """Return whether a column holds whole numbers, some of them above 1."""
+def are_counts(column: "pd.Series") -> bool:
+    """Return whether a column holds whole numbers, some of them above 1 unless its name says so."""
     try:
         numbers = outcome_numbers(column, "")
     except DataError:
         return False
     known = numbers[~np.isnan(numbers)]
-    return bool((known > 1.0).any() and (known == np.floor(known)).all() and known.min() >= 0.0)
+    counts = len(known) and (known == np.floor(known)).all() and known.min() >= 0.0
+    return bool(counts and (field_name(column.name) in _COUNTS or (known > 1.0).any()))
 
 
-def refuse_lower(argument: str, name: Hashable) -> None:
-    """Raise if a column or a metric is named like one of which the lowest value is best."""
-    spelled = re.sub(r"\W+", "_", field_name(name)).strip("_")
-    lower = spelled in _PLACES or _LOWER.fullmatch(spelled)
-    if lower or not _DOWN.isdisjoint(str(name)):
+def refuse_lower(argument: str, *names: Hashable) -> None:
+    """Raise if columns or a metric are named like some of which the lowest value is best."""
+    lower = [repr(str(name)) for name in names if _is_lower(name)]
+    if lower:
+        it = "it" if len(lower) == 1 else "them"
+        remedy = f"leave {it} out, or reverse the values and rename {it}"
         raise DataError(
-            f"{argument} must be higher for better systems; got {str(name)!r}, of which the lowest "
-            "is best",
-            in_python="leave it out, or reverse the values and rename it; for places, use "
-            "Ballots.from_rankings",
-            in_shell="leave it out, or reverse the values and rename it",
+            f"{argument} must be higher for better systems; got {', '.join(lower)}, of which the "
+            "lowest is best",
+            in_python=f"{remedy}; for places, use Ballots.from_rankings",
+            in_shell=remedy,
         )
+
+
+def _is_lower(name: Hashable) -> bool:
+    spelled = re.sub(r"[\W_]+", "_", field_name(name)).strip("_")
+    named = spelled in _PLACES or _LOWER.fullmatch(spelled)
+    return bool(named) or not _DOWN.isdisjoint(str(name))
 
 
 def _refuse_metrics(frame: "pd.DataFrame", columns: Sequence[Hashable], source: Source) -> None:
@@ -587,6 +594,8 @@ def _only(
         battles = " (of battles model_a, model_b and winner)" if name == "system" else ""
         of_file = name == "system" and source.argument == "paths"
         wide = f" (file or folder if these name it){wide}" if of_file else wide
+        if name == "question":
+            wide = f" (row if each row is another one, in one order for all systems){wide}"
         one = len(frame.columns) == 1 and DECIMAL_COMMA in frame.attrs  # of a text
         remedy = "separate the columns by commas" if one else f"name it by {name}=...{wide}"
         raise DamagedFileError(

@@ -92,7 +92,8 @@ def from_long(
         group is part of the question.
     system, question, trial, outcome, group : str, optional
         Columns with other names; several that make up the system, the question or the trial are
-        separated by commas, and ``group="none"`` leaves groups out.
+        separated by commas. ``question="row"`` numbers the questions of every system by the order
+        of its rows, and ``group="none"`` leaves groups out.
     wide : bool, default False
         Whether every system has a column, as in :func:`bayesrank.read_responses`.
     split_by, pool : str or iterable of str, optional
@@ -146,6 +147,8 @@ def from_long(
     )
     for note in read.notes:
         logger.info(note)
+    for caution in read.cautions:
+        logger.warning(caution)
     cells, labels = arrange(read.frame)
     labels = {"paired": read.paired, **labels, **_kept(kept, labels), **read.declared}
     if not DECLARATIONS.isdisjoint(options):

@@ -4,7 +4,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.columns import (
+    QUESTIONS,
     Found,
     Source,
+    are_counts,
     column_of,
     field_name,
     find_columns,
-    holds_counts,
     with_fields,
 )
 from bayesrank.errors import DamagedFileError, DataError
@@ -40,6 +41,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger("bayesrank")
 
 CELL = ["system", "question", "trial"]
+
+# Names questions by the order of the rows, where no column of the table is called so.
+_ROW = "row"
+
+# Two runs that guess agree on so many outcomes with a probability of 1.6 %.
+BY_CHANCE = 6
 
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 
@@ -76,6 +83,8 @@ class StandardTable:
         Whether settings became a part of the names of systems.
     notes : tuple of str
         What was decided about columns, for the message.
+    cautions : tuple of str
+        Sentences on decisions that may be wrong.
     """
 
     frame: "pd.DataFrame"
@@ -87,6 +96,7 @@ class StandardTable:
     declared: Mapping[str, Any] = field(default_factory=dict)
     named: bool = False
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 def standardize(
@@ -117,7 +127,7 @@ def standardize(
 
     if not len(frame) and not frame.columns.empty:
         raise DataError(f"{source.argument} must have at least one row; got none{source.where}")
-    frame = with_fields(frame, chosen)
+    frame = _with_rows(with_fields(frame, chosen), chosen, source)
     found = find_columns(frame, chosen, source)
     frame = _without_empty_rows(frame, [*found.system, *found.question, found.outcome])
     frame, found, notes = _spread(frame, found, source)
@@ -128,17 +138,21 @@ def standardize(
         for name, columns in zip(CELL, (found.system, found.question, found.trial), strict=True)
         if columns
     }
+
+    def cell(row: int) -> str:
+        return ", ".join(f"{role} {named[role][row]!r}" for role in CELL[:2])
+
     outcome = outcome_numbers(
         column_of(frame, found.outcome),
         f"the outcome column{_of(source)}",
         decimal=frame.attrs.get(DECIMAL_COMMA, False),
-        cell=lambda row: ", ".join(f"{role} {named[role][row]!r}" for role in CELL[:2]),
+        cell=cell,
     )
     maximum = found.maximum
-    if found.total is not None and holds_counts(column_of(frame, found.outcome)):
+    if found.total is not None and are_counts(column_of(frame, found.outcome)):
         maximum = found.total
     if maximum is not None:
-        outcome, told = _shares(outcome, column_of(frame, maximum), source)
+        outcome, told = _shares(outcome, found.outcome, column_of(frame, maximum), cell, source)
         notes += told
     table: dict[str, Any] = {**named, "outcome": outcome}
     levels = tuple(map(str, found.groups))
@@ -171,6 +185,20 @@ def standardize(
     )
 
 
+def _with_rows(
+    frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source
+) -> "pd.DataFrame":
+    """Add a column with numbers of rows that are else alike, if ``row`` is to name questions."""
+    if _ROW not in (chosen.get("question") or "").split(",") or _ROW in frame:
+        return frame
+    found = find_columns(frame.assign(**{_ROW: 0}), chosen, source)
+    within = dict.fromkeys(
+        [*found.system, *found.question, *found.trial, *found.groups, *found.settings]
+    )
+    texts = frame[[name for name in within if name != _ROW]].astype(str)
+    return frame.assign(**{_ROW: texts.groupby(list(texts)).cumcount() + 1})
+
+
 def _spread(
     frame: "pd.DataFrame", found: Found, source: Source
 ) -> "tuple[pd.DataFrame, Found, tuple[str, ...]]":
@@ -198,20 +226,31 @@ def _spread(
 
 
 def _shares(
-    outcome: NDArray[np.float64], maximum: "pd.Series", source: Source
+    outcome: NDArray[np.float64],
+    column: Hashable,
+    maximum: "pd.Series",
+    cell: Callable[[int], str],
+    source: Source,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Return scores as shares of the highest possible ones, unless they are fractions of 1."""
     name, known = maximum.name, outcome[~np.isnan(outcome)]
     if ((known >= 0.0) & (known <= 1.0)).all() and (known != np.floor(known)).any():
         return outcome, (f"outcomes are not divided by {name}, since they are fractions",)
     highest = outcome_numbers(maximum, f"{name}{_of(source)}")
-    lacking = ~np.isnan(outcome) & ~(highest > 0.0)
-    if lacking.any():
-        row = int(lacking.argmax())
-        raise DataError(
-            f"{name} must be positive for every outcome; got {maximum.iloc[row]!r} in row "
-            f"{row + 1}{_of(source)}"
-        )
+    checks = {
+        f"{name} must be positive for every outcome": ~(highest > 0.0),
+        f"{column} must be at most {name}": outcome > highest,
+    }
+    for rule, broken in checks.items():
+        wrong = ~np.isnan(outcome) & broken
+        if wrong.any():
+            row = int(wrong.argmax())
+            most = "a blank" if np.isnan(highest[row]) else f"{highest[row]:g}"
+            raise DataError(
+                f"{rule}; got {outcome[row]:g} of {most} for {cell(row)}, row "
+                f"{row + 1}{_of(source)}: correct the row, or leave out {name} if outcomes are not "
+                "to be divided by it"
+            )
     return outcome / np.where(highest > 0.0, highest, np.nan), (f"outcomes are divided by {name}",)
 
 
@@ -338,6 +377,11 @@ def place_rows(
         If it is open what a column says, or a (system, question, trial) occurs twice.
     """
     named = tell_apart(read, source) if read.levels else read
+    if "trial" not in named.frame:
+        cautions = _say_equal(named.frame) if files is None else ()
+        if field_name(read.asked) in QUESTIONS and chosen.get("question") is None:
+            cautions = (*cautions, *_say_rows(named, files))
+        named = replace(named, cautions=tuple(cautions))
     if named.settings:
         named = name_systems(named, source, chosen)
 
@@ -494,6 +538,36 @@ def repeated_cells(table: "pd.DataFrame", source: Source) -> NDArray[np.bool_] |
 def _order(table: "pd.DataFrame") -> NDArray[np.int64]:
     """Return how many rows of the same system and question come before each row."""
     return table.groupby(CELL[:2], sort=False, observed=True).cumcount().to_numpy()
+
+
+def _say_rows(read: StandardTable, files: "NDArray[np.int64] | None") -> Iterator[str]:
+    """Caution if a table has several rows for a task, which may be of different questions."""
+    table = read.frame.assign(file=0 if files is None else files)
+    settings = [f"setting {name}" for name in read.settings]
+    cells = table.groupby(["file", *CELL[:2], *settings], observed=True, dropna=False, sort=False)
+    numbers = cells.size()
+    if numbers.max() > 1:
+        _, system, task, *_ = numbers.idxmax()
+        yield (
+            f"No column names the question, so that rows of one system and {read.asked} count as "
+            f"trials ({numbers.max()} of {system!r} for {task!r}): pass question=... for a column "
+            f"of ids, question='row' if each row is another question, in the same order for every "
+            f"system, or question={read.asked!r} if they are trials"
+        )
+
+
+def _say_equal(table: "pd.DataFrame") -> Iterator[str]:
+    """Caution if every row of a table occurs again, as if it was joined with itself."""
+    keys = [name for name in table if name not in ("outcome", "status")]
+    if len(table) < 2 * BY_CHANCE or not table.duplicated(keys).any():
+        return
+    cells = table.groupby(keys, observed=True, dropna=False, sort=False)["outcome"]
+    low, high, sizes = cells.min(), cells.max(), cells.size()
+    if len(sizes) >= BY_CHANCE and sizes.min() > 1 and low.equals(high) and low.nunique() > 1:
+        yield (
+            f"All rows occur at least {sizes.min()} times with the same outcomes, and count as "
+            "trials: leave out the repeated ones if they are copies"
+        )
 
 
 def _ranks(table: "pd.DataFrame") -> NDArray[np.int64]:

@@ -29,6 +29,7 @@ DECLARED = frozenset(f"{_PREFIX}{name}" for name in DECLARATIONS)
 
 _SCALE = "scale=(low, high) for scores (higher is better) such as ratings and percentages"
 _WEIGHTS = "weights=(w0, w1, ...) for categories 0, 1, ... that are worth so much each"
+_COUNTED = "divide numbers of right answers by those of all answers (a column total does so)"
 # Ends remedies in Python, since data also come to `bayesrank.rank` as they are.
 TO_WHOM = "to Responses, to Responses.from_long, or to the function that reads the data"
 
@@ -43,9 +44,8 @@ WORDS = {
     **dict.fromkeys(("unresolved", "unsolved"), 0.0),
 }
 # Of Excel, of pandas and of leaderboards, too.
-BLANKS = frozenset(
-    {"", "nan", "na", "n/a", "#n/a", "<na>", "null", "none", "-", "\u2013", "\u2014"}
-)
+_SIGNS = {"", "-", "--", ".", "\u2013", "\u2014"}
+BLANKS = _SIGNS.union({"nan", "na", "n/a", "n.a.", "#n/a", "<na>", "null", "none"})
 
 # pandas.DataFrame.attrs[DECIMAL_COMMA] is whether commas in a table can only be decimal.
 DECIMAL_COMMA = "bayesrank decimal comma"
@@ -144,10 +144,11 @@ def _number_of(value: object) -> float | None:
 def _no_outcome(value: object, where: str) -> DataError:
     """Return the error that a value stands for no number."""
     shown = repr(value)
-    comma = isinstance(value, str) and "," in value and value.strip().strip("+-%")[:1].isdecimal()
     remedy = ": leave an outcome that is missing blank, and say why in a column such as error"
-    if comma:
-        remedy = ": write decimals with a point, and thousands without a separator"
+    if isinstance(value, str) and value.strip().strip("+-%'\"")[:1].isdecimal():
+        remedy = ": write the number only, with a column total for the one that it is divided by"
+        if "," in value:
+            remedy = ": write decimals with a point, and thousands without a separator"
     return DataError(
         "outcomes must be numbers, truth values, one of C, P, I, N, or words such as pass or "
         f"fail; got {shown if len(shown) < 80 else shown[:77] + '...'} for {where}{remedy}"
@@ -162,6 +163,7 @@ def _number(text: str) -> float:
         return WORDS[word]
     if word in BLANKS:
         return math.nan
+    text = text.replace("\u2212", "-")  # the minus of spreadsheets
     return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
 
 
@@ -329,6 +331,11 @@ def validate_outcomes(
         ends = as_scale(scale)
         return Outcomes(_scores(array, ends, where), ends, None, 2)
     known = array[~np.isnan(array)] if array.dtype.kind == "f" else array
+    if np.isinf(known).any():
+        raise DataError(
+            f"outcomes must be finite; got {_first(array, np.isinf(array), where)}: leave missing "
+            "outcomes empty"
+        )
     if np.array_equal(known, np.floor(known)):
         values = _categories(array, weights is not None or categories is not None, where)
         return Outcomes(values, None, *_worths(weights, categories, values))
@@ -380,8 +387,8 @@ def _categories(array: NDArray[Any], declared: bool, where: Where) -> NDArray[np
         raise DataError(
             "outcomes must be 0 and 1 unless a scale or categories are named; got "
             f"{_first(array, undeclared, where)}",
-            in_python=f"pass {_SCALE}, or {_WEIGHTS}, {TO_WHOM}",
-            in_shell=f"pass {_SCALE}, or {_WEIGHTS}",
+            in_python=f"pass {_SCALE}, or {_WEIGHTS}, {TO_WHOM}; {_COUNTED}",
+            in_shell=f"pass {_SCALE}, or {_WEIGHTS}; {_COUNTED}",
         )
     if low < MISSING or high > _TOP_CATEGORY:
         wrong = (array < MISSING) | (array > _TOP_CATEGORY)

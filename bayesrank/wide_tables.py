@@ -96,8 +96,7 @@ def melt(
         kept = [
             each for each in frame.columns if field_name(each) in SETTINGS and each not in named
         ]
-        for each in frame.columns.drop([*named_in, *beside, *kept]):
-            refuse_lower("outcome", each)
+        refuse_lower("outcome", *frame.columns.drop([*named_in, *beside, *kept]))
         return _melted(frame, "question", [*named_in, *beside, *kept], source), chosen
     systems = listed or [each for each in frame.columns if each not in beside]
     if not systems:
@@ -145,14 +144,15 @@ def _melted(
     import pandas as pd
 
     chosen = [each for each in frame.columns if each not in beside] if melted is None else melted
-    for each in chosen:
-        if not holds_outcomes(column_of(frame, each)):
-            named = ", or name those of the systems by system=..." if kind == "system" else ""
-            raise DataError(
-                f"{source.argument} must have outcomes in all columns of a wide table but those "
-                f"for the system, question, trial and group; got {frame[each].iloc[0]!r} "
-                f"in {str(each)!r}{source.where}: leave it out{named}"
-            )
+    others = [each for each in chosen if not holds_outcomes(column_of(frame, each))]
+    if others:
+        named = ", or name those of the systems by system=..." if kind == "system" else ""
+        left_out = "it out" if len(others) == 1 else f"out {', '.join(map(str, others))}"
+        raise DataError(
+            f"{source.argument} must have outcomes in all columns of a wide table but those for "
+            f"the system, question, trial and group; got {frame[others[0]].iloc[0]!r} in "
+            f"{str(others[0])!r}{source.where}: leave {left_out}{named}"
+        )
     n_rows = len(frame)
     long = pd.DataFrame(
         {

@@ -16,7 +16,13 @@ from bayesrank.readers.log_table import (
     choose_tasks,
     say_left_out,
 )
-from bayesrank.readers.naming import compare_conditions, drop_copies, name_folders, name_systems
+from bayesrank.readers.naming import (
+    compare_conditions,
+    drop_copies,
+    name_folders,
+    name_systems,
+    say_alike,
+)
 from bayesrank.readers.opening import in_folder
 
 if TYPE_CHECKING:
@@ -84,7 +90,10 @@ def table_of_logs(
     message = "; ".join([table.message, *notes, *renamed, *apart])
     answered = {log.name for log in logs if log.attempts}
     left_out = say_left_out((log.name for log in logs), answered)
-    cautions = (*table.cautions, *unnamed, *left_out, *compare_conditions(logs, names))
+    files = {path: place for place, path in enumerate(dict.fromkeys(log.path for log in logs))}
+    places = [files[log.path] for log in logs for _ in log.attempts]
+    alike = say_alike(frame.reindex(columns=["system", "question", "outcome"]), places, list(files))
+    cautions = (*table.cautions, *unnamed, *left_out, *compare_conditions(logs, names), *alike)
     return replace(table, message=message, cautions=cautions)
 
 

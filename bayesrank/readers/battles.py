@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayesrank.battle_tables import (
     COVARIATE,
     KNOWN,
@@ -24,7 +26,7 @@ from bayesrank.readers.json_files import (
     read_json_table,
     starts_like,
 )
-from bayesrank.readers.naming import saved_again, say_copies
+from bayesrank.readers.naming import saved_again, say_alike, say_copies
 from bayesrank.readers.opening import damage_named, json_head, open_log, plain_suffix
 from bayesrank.readers.table_files import (
     BINARY,
@@ -103,6 +105,11 @@ def read_battle_files(paths: Sequence[Path]) -> Battles:
         logger.info(f"Only some of the tables have {' and '.join(partial)}: left out")
     if "weight" in rows:
         rows["weight"] = rows["weight"].fillna(1.0)
+    files = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+    told = sorted(name for name in common.intersection(rows) if name != "vote")
+    texts = rows.reindex(columns=told).astype(str)
+    for caution in say_alike(texts, files, [path for path in read if path not in copies]):
+        logger.warning(caution)
     return Battles(**battle_arguments(rows.drop(columns=list(set(rows.columns) - common))))
 
 

@@ -14,10 +14,11 @@ from typing import NamedTuple
 from bayesrank.columns import SELECTORS
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.printable import listing
+from bayesrank.readers.json_files import starts_like
 from bayesrank.readers.log_table import NoOutcomeError, Selection, SilentSystemError
-from bayesrank.readers.opening import expects, plain_suffix, refuse_unreadable
+from bayesrank.readers.opening import expects, in_folder, plain_suffix, refuse_unreadable
 from bayesrank.readers.table import READERS, Reader
-from bayesrank.readers.table_files import SUFFIXES, column_names
+from bayesrank.readers.table_files import LINES, SUFFIXES, column_names
 
 # Longer names of columns are text.
 _LONGEST = 40
@@ -35,6 +36,29 @@ _REMEDIES = {
     ),
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), "unpack it"),
 }
+# Files of tools that no format reads: how they start, what they are, and the table to write.
+_UNREAD = (
+    (
+        rb'\s*\{"accuracy": *[\d.]+, *"correct_count": *\d+, *"total_count": *\d+\}',
+        "scores of BFCL, which list only the wrong answers",
+        "model, task, correct_count and total_count for each file",
+    ),
+    (
+        rb'\s*\[\s*\{\s*"session_id":.*?"chat_history":.*?"generator":',
+        "outputs of ZeroEval, which have no grades",
+        "model, question and correct for each graded answer",
+    ),
+    (
+        rb'\s*\{(?=.*?"(?:mteb_dataset_name|task_name)":)(?=.*?"mteb_version":)',
+        "scores of MTEB, which have a file for each task",
+        "model, task and score (main_score) for each file",
+    ),
+    (
+        rb'\s*\{\s*"config":.*?"benchmark_name":.*?"successful_tasks":',
+        "results of HAL, which have a file for each run",
+        "model, question and correct for each of successful_tasks and failed_tasks",
+    ),
+)
 # Number of ignored files that are named.
 _NAMED = 5
 
@@ -448,6 +472,12 @@ def _format_of(path: Path, readers: Iterable[Reader], *, raising: bool = False) 
     if path.stat().st_size == 0:
         return "", "empty"
     try:
+        for start, kind, row in _UNREAD:
+            if starts_like(path, re.compile(start, re.DOTALL), (".json", *LINES)):
+                raise DataError(
+                    f"paths must be logs in a known format; got {kind}, in {in_folder(path)}: "
+                    f"write a table that has a row with {row}"
+                )
         likely = (row for row in readers if plain_suffix(path) in row.endings)
         return next((row.name for row in likely if row.recognises(path)), ""), ""
     except DataError as error:

@@ -433,7 +433,8 @@ def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame"
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
         raise DamagedFileError(
             f"paths must hold a table: a list of rows, or lists by column; got neither in "
-            f"{path.name}"
+            f"{path.name}: read the log of the answers, or write a row for each model and "
+            "question, or each model and benchmark"
         )
     return frame_of_records(document, needed)
 

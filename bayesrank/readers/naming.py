@@ -8,10 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from bayesrank.errors import DataError
+from bayesrank.longtable import BY_CHANCE
 from bayesrank.readers.log import Log
 from bayesrank.readers.log_table import Selection
-from bayesrank.readers.opening import open_log, plain_name
+from bayesrank.readers.opening import in_folder, open_log, plain_name
 from bayesrank.table_settings import UNSET, say_told_apart, short, with_settings
 
 if TYPE_CHECKING:
@@ -340,6 +344,40 @@ def saved_again(tables: "Mapping[Path, pd.DataFrame]") -> list[Path]:
         else:
             known.append(path)
     return copies
+
+
+def say_alike(table: "pd.DataFrame", files: ArrayLike, paths: Sequence[Path]) -> list[str]:
+    """Caution about files with the same rows, such as two exports of one run.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The columns that decide, of which the last one is the outcome.
+    files : array_like of shape (row,)
+        Place among `paths` of the file of each row.
+    paths : sequence of pathlib.Path
+        Files.
+
+    Returns
+    -------
+    list of str
+        One sentence, if there are any. Files with few rows, or equal outcomes, agree by chance.
+    """
+    import pandas as pd
+    from pandas.util import hash_pandas_object
+
+    rows = hash_pandas_object(table, index=False)
+    by_file = pd.DataFrame({"rows": rows, "outcome": table.iloc[:, -1]}).groupby(np.asarray(files))
+    told = by_file.agg(sum=("rows", "sum"), size=("rows", "size"), kinds=("outcome", "nunique"))
+    told = told[(told["size"] >= BY_CHANCE) & (told["kinds"] > 1)]
+    for _, alike in told.groupby(["sum", "size"], sort=False):
+        if len(alike) > 1:
+            one, two = (in_folder(paths[place]) for place in alike.index[:2])
+            return [
+                f"{one} and {two} have the same outcomes, and count twice: leave out one of them "
+                "if it is a copy, such as another export of one run"
+            ]
+    return []
 
 
 def say_copies(copies: Sequence[Path]) -> list[str]:

@@ -52,6 +52,9 @@ DAMAGE = (
     zlib.error,
 )
 
+# What is no file of an archive: folders, and what macOS adds.
+_BESIDE = re.compile(r"__MACOSX/|.*/$|(?:.*/)?\.DS_Store$")
+
 # Errors of code that parses a document with another layout.
 _OTHER_LAYOUT = (
     ArithmeticError,
@@ -104,10 +107,15 @@ def _member_suffix(path: Path, modified: int) -> str:
     """Return the ending of the only file of an archive, in lower case; empty if there is none."""
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
+            names = _members(archive)
     except DAMAGE:
         return ""
     return Path(names[0]).suffix.lower() if len(names) == 1 else ""
+
+
+def _members(archive: zipfile.ZipFile) -> list[str]:
+    """Return the names of the files in an archive, without folders and what macOS adds."""
+    return [name for name in archive.namelist() if not _BESIDE.match(name)]
 
 
 def plain_suffix(path: Path) -> str:
@@ -363,7 +371,7 @@ def _one_line(error: Exception) -> str:
 @contextmanager
 def _only_member(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(file) as archive:
-        names = [name for name in archive.namelist() if not name.endswith("/")]
+        names = _members(archive)
         if len(names) != 1:
             raise DamagedFileError(
                 f"paths must be archives of one file; got {len(names)} in {in_folder(path)}: "

@@ -91,7 +91,8 @@ def read_responses(
         Columns of a table. By default those that :data:`bayesrank.columns.NAMES` knows. Several
         columns that make up the system, the question or the trial are separated by commas, where
         ``file`` and ``folder`` are the names of the file and its folder, and ``scores.accuracy`` is
-        a field of the objects in a column; ``group="none"`` leaves groups out.
+        a field of the objects in a column; ``question="row"`` numbers the questions of every
+        system by the order of its rows, and ``group="none"`` leaves groups out.
     wide : bool, default False
         Whether every system of a table has a column: all but those of the question, the trial and
         the group, or those that `system` lists; or every question, if there is a column for the

@@ -39,7 +39,13 @@ from bayesrank.readers.json_files import (
     read_json_table,
 )
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose, say_left_out
-from bayesrank.readers.naming import name_files, saved_again, say_copies, system_folders
+from bayesrank.readers.naming import (
+    name_files,
+    saved_again,
+    say_alike,
+    say_copies,
+    system_folders,
+)
 from bayesrank.readers.opening import (
     HEAD_BYTES,
     damage_named,
@@ -72,6 +78,8 @@ PIECE = 1_000_000
 _HINT = re.compile(r"sep=(?P<separator>[;,|\t])\s*", re.IGNORECASE)
 # A line that holds nothing, or a comment.
 _BLANK = re.compile(r"[\s;|,]*|#.*")
+# A line with a title in its first field above a table, as of spreadsheets.
+_TITLE = re.compile(r'(?:"(?:[^"]|"")*"|[^;,|\t"]+)[\s;|,]*')
 # The line below the names of a Markdown table.
 _RULE = re.compile(r"[\s|:-]*-{2,}[\s|:-]*")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
@@ -259,6 +267,8 @@ def text_layout(path: Path) -> TextLayout:
     hint = _HINT.fullmatch(lines[0])
     above = range(hint is not None, len(lines) - 2)
     n_above = next((n for n in above if not _BLANK.fullmatch(lines[n])), 0)
+    filled = (n for n in above if not _BLANK.fullmatch(lines[n]) and not _TITLE.fullmatch(lines[n]))
+    n_above = next(filled, n_above)
     split = separator(lines[n_above], suffix) if hint is None else hint["separator"]
     n_fields = [_n_fields(line, split) for line in lines[n_above - 1 : n_above + 1]]
     if n_above > above.start and lines[n_above - 1].startswith("#") and len(set(n_fields)) == 1:
@@ -320,7 +330,9 @@ def read_text(path: Path, needed: Needed, *, text: bool) -> "pd.DataFrame":
         for piece in reader:
             if not isinstance(piece.index, pd.RangeIndex):  # pandas takes extra fields for labels
                 raise DamagedFileError(
-                    f"paths must have one field per column in every row; got more in {path.name}"
+                    "paths must have one field per column in every row; got more in "
+                    f"{path.name}: quote fields with separators, and leave out lines above the "
+                    "names of the columns"
                 )
             piece = _without_names(piece, layout.names)
             if layout.marks != " ":
@@ -479,9 +491,13 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     wrong = selection.count_as_wrong or ()
     table = build_table(read.frame, "table", paired=read.paired, wrong=wrong, every_system=False)
     message = "; ".join([table.message, *read.notes, *notes])
-    if files is not None and asked.isdisjoint(places):
-        cautions = (*cautions, *_say_repeated(read.frame, files, list(tables)))
-    cautions = (*table.cautions, *cautions)
+    if files is not None:
+        labels = [name for name in whole.frame if name not in ("outcome", "status")]
+        alike = say_alike(whole.frame.reindex(columns=[*labels, "outcome"]), files, list(tables))
+        if not alike and asked.isdisjoint(places):
+            alike = _say_repeated(read.frame, files, list(tables))
+        cautions = (*cautions, *alike)
+    cautions = (*table.cautions, *cautions, *read.cautions)
     return replace(table, message=message, declared=read.declared, standard=True, cautions=cautions)
 
 

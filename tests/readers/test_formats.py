@@ -596,6 +596,41 @@ def test_an_evaluation_of_promptfoo_that_was_written_twice_counts_once(tmp_path)
     assert read_responses(tmp_path).shape[2] == 2
 
 
+def test_exports_of_one_evaluation_under_two_names_are_pointed_out(tmp_path, caplog):
+    outcomes = {"openai:a": [1, 0, 1, 1], "openai:b": [0, 0, 1, 0]}
+    results = [
+        {
+            "provider": {"id": provider},
+            "prompt": {"raw": "be brief", "label": "be brief"},
+            "promptIdx": 0,
+            "testIdx": test,
+            "vars": {"q": str(test)},
+            "success": bool(right),
+            "gradingResult": {"pass": bool(right)},
+        }
+        for provider, own in outcomes.items()
+        for test, right in enumerate(own)
+    ]
+    document = {"evalId": "eval-1", "results": {"version": 3, "results": results}}
+    (tmp_path / "eval.json").write_text(json.dumps(document))
+    read_responses(tmp_path)
+    assert not caplog.records
+    header = "q," + ",".join(f"[{name}] be brief,Status,Score,Named Scores" for name in outcomes)
+    rows = [
+        f"{test}," + ",".join(f"x,{'PASS' if right else 'FAIL'},{right},{{}}" for right in both)
+        for test, both in enumerate(zip(*outcomes.values(), strict=True))
+    ]
+    path = tmp_path / "export.csv"
+    path.write_text("\n".join([header, *rows]))
+    assert read_responses(tmp_path).shape == (2, 4, 2)
+    assert "eval.json and " in caplog.text
+    assert "export.csv have the same outcomes, and count twice" in caplog.text
+    caplog.clear()
+    path.write_text(path.read_text().replace("PASS", "FAIL", 1))
+    read_responses(tmp_path)
+    assert not caplog.records
+
+
 def test_columns_of_one_provider_and_prompt_are_systems(tmp_path):
     example = next(each for each in EXAMPLES if each.format == "promptfoo")
     example.write(tmp_path)

@@ -1,12 +1,13 @@
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from bayesrank.errors import DataError
-from bayesrank.readers import read_battles, read_responses, read_table
+from bayesrank.readers import read_battles, read_data, read_responses, read_table
 from bayesrank.responses import Responses
 
 RAGGED = """model,question,trial,outcome
@@ -429,7 +430,7 @@ def test_scores_are_shares_of_the_highest_of_their_rows(tmp_path, caplog):
     assert read_responses(write(tmp_path, right)).outcomes[..., 0].tolist() == [[1, 0], [1, 1]]
     path = write(tmp_path, "system,question,score,max_score\na,q1,3,\nb,q1,1,5\n")
     with pytest.raises(
-        DataError, match="max_score must be positive for every outcome; got '' in row 1"
+        DataError, match="max_score must be positive for every outcome; got 3 of a blank for"
     ):
         read_responses(path)
 
@@ -534,6 +535,45 @@ def test_files_of_other_names_that_answer_the_same_questions_are_pointed_out(
     assert "answer the same questions" not in caplog.text
 
 
+VOTES = "model_a,model_b,winner\n" + "x,y,model_a\ny,z,model_b\nz,x,tie\n" * 2
+OUTCOMES = "model,id,correct\na,1,1\na,2,0\na,3,1\nb,1,0\nb,2,0\nb,3,1\n"
+
+
+@pytest.mark.parametrize("text", [VOTES, OUTCOMES], ids=["battles", "outcomes"])
+@pytest.mark.parametrize("name", ["run2.csv", "other.json"])
+def test_tables_of_other_names_with_the_same_rows_are_pointed_out(tmp_path, caplog, text, name):
+    frame = pd.read_csv(write(tmp_path, text, "run1.csv"), dtype=str).sample(frac=1, random_state=1)
+    path = tmp_path / name
+    write_frame = {".csv": frame.to_csv, ".json": partial(frame.to_json, orient="records")}
+    write_frame[path.suffix](path, index=False)
+    read_data(tmp_path)
+    assert "have the same outcomes, and count twice: leave out one" in caplog.text
+    caplog.clear()
+    frame.assign(**{frame.columns[-1]: frame.iloc[::-1, -1].tolist()}).to_csv(path, index=False)
+    read_data(path.rename(tmp_path / "run2.csv").parent)
+    assert "have the same outcomes" not in caplog.text
+
+
+def test_tables_that_were_joined_with_themselves_are_pointed_out(tmp_path, caplog):
+    twice = OUTCOMES + OUTCOMES.partition("\n")[2]
+    path = write(tmp_path, twice)
+    for read in (lambda: read_responses(path), lambda: Responses.from_long(pd.read_csv(path))):
+        assert read().shape == (2, 3, 2)
+        assert "All rows occur at least 2 times with the same outcomes" in caplog.text
+        caplog.clear()
+    read_responses(write(tmp_path, OUTCOMES + "a,1,0\na,2,0\na,3,1\nb,1,0\nb,2,0\nb,3,1\n"))
+    read_responses(write(tmp_path, OUTCOMES))
+    assert not caplog.records
+
+
+def test_runs_that_a_column_names_may_agree(tmp_path, caplog):
+    for run in "12":
+        rows = OUTCOMES.replace("\n", f",{run}\n").replace(f"correct,{run}", "correct,run")
+        write(tmp_path, rows, f"{run}.csv")
+    assert read_responses(tmp_path).shape == (2, 3, 2)
+    assert not caplog.records
+
+
 def test_a_series_with_names_in_its_index_is_a_table():
     frame = pd.DataFrame({"model": ["a", "b"], "q1": [1, 0], "q2": [0, 1]}).set_index("model")
     data = Responses.from_long(frame.rename_axis("question", axis="columns").stack())
@@ -576,9 +616,95 @@ def test_a_share_beside_the_number_of_right_answers_is_the_outcome(tmp_path):
     np.testing.assert_array_equal(read_responses(write(tmp_path, text)).scores.ravel(), [0.9, 0.4])
     right = "model,question,correct,total\na,q1,1,9\nb,q1,0,9\n"
     assert read_responses(write(tmp_path, right)).outcomes.ravel().tolist() == [1, 0]
-    text = "model,dataset,correct,total\na,x,60,50\nb,x,20,50\n"
-    with pytest.raises(DataError, match=r"lie in \[0, 1\].*got 1.2 for system 'a'"):
-        read_responses(write(tmp_path, text))
+    text = "model,dataset,n_correct,total\na,x,1,9\nb,x,0,9\n"
+    np.testing.assert_array_equal(read_responses(write(tmp_path, text)).scores.ravel(), [1 / 9, 0])
+
+
+@pytest.mark.parametrize("question", ["question", "task", "dataset"])
+@pytest.mark.parametrize(
+    ("right", "total"), [("correct", "total"), ("n_passed", "n_items"), ("score", "max_score")]
+)
+@pytest.mark.parametrize("ending", [".csv", ".json"])
+def test_more_right_answers_than_answers_are_named(tmp_path, question, right, total, ending):
+    rows = [("a", "x", 4, 10), ("b", "x", 12, 10)]
+    frame = pd.DataFrame(rows, columns=["model", question, right, total])
+    path = tmp_path / f"log{ending}"
+    if ending == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records")
+    told = rf"{right} must be at most {total}; got 12 of 10 for system 'b', question 'x', row 2"
+    with pytest.raises(DataError, match=rf"{told} of log{ending}: correct the row, or leave out"):
+        read_responses(path)
+    with pytest.raises(DataError, match=told):
+        Responses.from_long(frame)
+
+
+def test_counts_without_a_total_are_told_to_be_divided(tmp_path):
+    told = "divide numbers of right answers by those of all answers"
+    with pytest.raises(DataError, match=told):
+        read_responses(write(tmp_path, "question,a,b\nq1,7,3\nq2,2,1\n"), wide=True)
+    with pytest.raises(DataError, match=told):
+        read_responses(write(tmp_path, "model,task,correct\na,x,7\nb,x,3\n"))
+    with pytest.raises(DataError, match=told):
+        Responses([[7, 3], [2, 1]])
+
+
+SEVERAL = "model,task,correct\na,x,1\na,x,0\na,y,1\nb,x,0\nb,x,1\nb,x,1\nb,y,0\n"
+
+
+@pytest.mark.parametrize("task", ["task", "Task Name"])
+def test_several_rows_of_a_task_are_trials_with_a_warning(tmp_path, caplog, task):
+    path = write(tmp_path, SEVERAL.replace("task", task))
+    frame = pd.read_csv(path)
+    for read in (lambda: read_responses(path), lambda: Responses.from_long(frame)):
+        assert read().shape == (2, 2, 3)
+        (told,) = [each.message for each in caplog.records if each.levelname == "WARNING"]
+        assert f"rows of one system and {task} count as trials (3 of 'b' for 'x')" in told
+        assert "question='row' if each row is another question" in told
+        caplog.clear()
+    read_responses(path, question=task)
+    Responses.from_long(frame, question=task)
+    read_responses(path, question="row")
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model,task,correct\na,x,1\na,y,0\nb,x,0\nb,y,1\n",
+        "model,task,trial,correct\na,x,1,1\na,x,2,0\nb,x,1,0\nb,x,2,1\n",
+        "model,task,effort,correct\na,x,low,1\na,x,high,0\nb,x,low,0\nb,x,high,1\n",
+        "model,task_id,correct\na,x,1\na,x,0\nb,x,0\nb,x,1\n",
+    ],
+    ids=["once", "with trials", "with settings", "with ids"],
+)
+def test_tasks_whose_rows_are_told_apart_are_no_warning(tmp_path, caplog, text):
+    path = write(tmp_path, text)
+    read_responses(path)
+    Responses.from_long(pd.read_csv(path))
+    read_responses([path, write(tmp_path, text + "\n", "log2.csv")])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("text", "questions", "groups"),
+    [
+        (SEVERAL, ("x/1", "x/2", "y/1", "x/3"), ("x", "x", "y", "x")),
+        (SEVERAL.replace("task", "dataset"), ("x/1", "x/2", "y/1", "x/3"), ("x", "x", "y", "x")),
+        ("model,correct\na,1\na,0\nb,1\n", ("1", "2"), None),
+        ("model,run,correct\na,1,1\na,1,0\na,2,1\na,2,1\n", ("1", "2"), None),
+    ],
+)
+def test_rows_in_one_order_are_questions_if_asked_for(tmp_path, text, questions, groups):
+    path = write(tmp_path, text)
+    for data in (
+        read_responses(path, question="row"),
+        Responses.from_long(pd.read_csv(path), question="row"),
+    ):
+        assert (data.questions, data.groups) == (questions, groups)
+    named = "row,model,correct\nq1,a,1\nq2,a,0\nq1,b,1\n"
+    assert read_responses(write(tmp_path, named), question="row").questions == ("q1", "q2")
 
 
 def test_groups_with_several_rows_of_a_system_are_no_questions(tmp_path):

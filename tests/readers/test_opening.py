@@ -64,10 +64,14 @@ def test_a_zip_archive_of_one_file_is_that_file(tmp_path):
         archive.writestr("inside.json", TEXT)
     assert read_json(path) == DOCUMENT
     with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("__MACOSX/._inside.json", "what macOS adds")
+        archive.writestr(".DS_Store", "")
+    assert read_json(path) == DOCUMENT
+    assert plain_name(path.rename(tmp_path / "log.zip")) == "log.json"
+    path = tmp_path / "log.zip"
+    with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("other.json", TEXT)
-    with pytest.raises(
-        DataError, match=r"archives of one file; got 2 in .*/log\.json\.zip: unpack"
-    ):
+    with pytest.raises(DataError, match=r"archives of one file; got 2 in .*/log\.zip: unpack"):
         read_json(path)
 
 

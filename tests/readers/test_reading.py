@@ -1,4 +1,5 @@
 import gzip
+import json
 import os
 import re
 from io import BytesIO, TextIOWrapper
@@ -356,3 +357,50 @@ def test_options_of_another_type_or_name_are_refused(tmp_path, options, message)
     (tmp_path / "log.csv").write_text(TABLE)
     with pytest.raises(DataError, match=message):
         read_data(tmp_path / "log.csv", **options)
+
+
+UNREAD = {
+    "simple_score.json": (
+        '{"accuracy": 0.5, "correct_count": 1, "total_count": 2}\n'
+        '{"id": "simple_1", "model_name": "a", "test_category": "simple", "valid": false}\n',
+        "scores of BFCL, which list only the wrong answers, .*correct_count and total_count",
+    ),
+    "gpt.json": (
+        json.dumps(
+            [{"session_id": "0", "chat_history": ["1 + 1?"], "output": ["2"], "generator": "a"}]
+        ),
+        "outputs of ZeroEval, which have no grades, .*for each graded answer",
+    ),
+    "Banking77Classification.json": (
+        json.dumps(
+            {
+                "dataset_revision": "1",
+                "task_name": "Banking77Classification",
+                "mteb_version": "1.2",
+                "scores": {"test": [{"hf_subset": "default", "main_score": 0.5}]},
+            }
+        ),
+        "scores of MTEB, .*: write a table that has a row with model, task and score",
+    ),
+    "run_UPLOAD.json": (
+        json.dumps(
+            {
+                "config": {"agent_name": "a", "benchmark_name": "usaco", "run_id": "1"},
+                "results": {"accuracy": 0.5, "successful_tasks": ["1"], "failed_tasks": ["2"]},
+            }
+        ),
+        "results of HAL, .*for each of successful_tasks and failed_tasks",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_files_of_tools_that_are_not_read_are_named(tmp_path, caplog, name):
+    text, told = UNREAD[name]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=told):
+        read_responses(tmp_path / name)
+    (tmp_path / "log.csv").write_text("model,question,correct\na,q,1\nb,q,0\n")
+    with caplog.at_level("INFO", logger="bayesrank"):
+        assert read_responses(tmp_path).shape == (2, 1, 1)
+    assert f"1 file that is no log ({name} (" in caplog.text

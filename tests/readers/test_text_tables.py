@@ -211,6 +211,13 @@ def test_columns_of_wide_tables_that_hold_no_outcomes_are_named(tmp_path: Path) 
         read_responses(path, wide=True, question="dataset")
     named = read_responses(path, wide=True, question="dataset", system="gpt,kim")
     assert named.outcomes[..., 0].tolist() == [[1, -1], [0, 1]]
+    _write(path, "model,key,license,mmlu\na,x,MIT,1\nb,z,,0\n")
+    with pytest.raises(DataError, match=r"got 'x' in 'key' in wide.csv: leave out key, license$"):
+        read_responses(path, wide=True)
+    _write(path, "Rank,Model,MMLU,Latency Mean (s),Cost ($ Per 1k Calls)\n1,a,1,2,3\n2,b,0,1,2\n")
+    lower = r"got 'Rank', 'Latency Mean \(s\)', 'Cost \(\$ Per 1k Calls\)', .*: leave them out"
+    with pytest.raises(DataError, match=lower):
+        read_responses(path, wide=True)
     _write(path, "model,license,mmlu\na,MIT,1\nb,,0\n")
     with pytest.raises(DataError, match=r"got 'MIT' in 'license' in wide.csv: leave it out$"):
         read_responses(path, wide=True)
@@ -341,3 +348,38 @@ def test_an_index_of_names_is_not_lost(tmp_path: Path, ending: str) -> None:
 def test_columns_without_names_and_values_are_left_out(tmp_path: Path) -> None:
     path = _write(tmp_path / "log.csv", "item,a,b,,\nq,1,0,,\nr,1,1,,\n")
     assert read_responses(path, wide=True).systems == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "title", ["Weekly results 2025,,", "Weekly results\n", '"Results, all",,\n,,']
+)
+def test_titles_above_the_names_of_columns_are_left_out(tmp_path: Path, title: str) -> None:
+    rows = "model,question,correct\na,q1,1\na,q2,0\nb,q1,0\n"
+    data = read_responses(_write(tmp_path / "log.csv", f"{title}\n{rows}"))
+    assert data.outcomes[..., 0].tolist() == [[1, 0], [0, -1]]
+    votes = "model_a,model_b,winner\na,b,model_a\n"
+    data = read_battles(_write(tmp_path / "votes.csv", f"{title}\n{votes}"))
+    assert data.systems == ("a", "b")
+    with pytest.raises(DataError, match="leave out lines above the names of the columns"):
+        read_responses(_write(tmp_path / "log.csv", f"Weekly, of May\n{rows}"))
+
+
+def test_other_signs_for_missing_and_negative_outcomes(tmp_path: Path) -> None:
+    rows = "model,question,score\na,q1,--\na,q2,n.a.\na,q3,.\na,q4,\u22120.5\nb,q4,0.5\n"
+    data = read_responses(_write(tmp_path / "log.csv", rows), scale=(-1, 1))
+    assert data.questions == ("q4",)
+    assert data.values.ravel().tolist() == [-0.5, 0.5]
+
+
+@pytest.mark.parametrize("value", ["0.85 \u00b1 0.02", "0.85 (0.02)", "7/10", "'1'"])
+def test_outcomes_that_are_more_than_a_number_are_told_so(tmp_path: Path, value: str) -> None:
+    path = _write(tmp_path / "log.csv", f"model,question,score\na,q,{value}\nb,q,1\n")
+    with pytest.raises(DataError, match="write the number only, with a column total"):
+        read_responses(path)
+
+
+def test_infinite_outcomes_are_refused_whatever_the_others_are(tmp_path: Path) -> None:
+    for other in ("0.5", "1"):
+        path = _write(tmp_path / "log.csv", f"model,question,score\na,q,inf\nb,q,{other}\n")
+        with pytest.raises(DataError, match="must be finite; got inf for system 'a', question 'q'"):
+            read_responses(path)
