@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ BANNED_WHERE_SHOWN = {
 }
 
 
+@cache
 def sources() -> dict[str, ast.Module]:
     """Return the syntax trees of the package and of its models, by file."""
     paths = [*PACKAGE.rglob("*.py"), *(PACKAGE / "models").glob("*.py")]
@@ -57,6 +59,7 @@ def sources() -> dict[str, ast.Module]:
     }
 
 
+@cache
 def pages() -> dict[str, str]:
     """Return the pages, templates and notebooks, by file."""
     paths = [*PACKAGE.rglob("*.html"), *PACKAGE.rglob("*.js"), ROOT / "README.md"]
@@ -71,18 +74,20 @@ def pages() -> dict[str, str]:
     return found
 
 
+@cache
 def texts() -> dict[str, str]:
     """Return all strings of the package, docstrings among them, and its pages, by file."""
-    found = pages()
+    found = dict(pages())
     for name, tree in sources().items():
         strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         found[name] = "\n".join(each for each in strings if isinstance(each, str))
     return found
 
 
+@cache
 def shown_texts() -> dict[str, str]:
     """Return what is shown to readers: messages, help, methods on the terminal, and pages."""
-    found = pages()
+    found = dict(pages())
     for name, tree in sources().items():
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
         docstrings = {

@@ -225,7 +225,7 @@ def bind(flat: FlatModel, backend: Backend) -> BoundModel:
             (key, backend), lambda: _compile(objective.arguments, values, backend)
         )
         # Python's linker checks shapes and indices.
-        check = FUNCTIONS.get((key, "check"), lambda: _compile(objective.arguments, objective.logp))
+        check = FUNCTIONS.get((key, "python"), lambda: _compile(objective.arguments, values))
         # The parts of the starting point also give the parameters their shapes.
         structure = abstract(flat.start, ())
         begin = FUNCTIONS.get(
@@ -330,7 +330,8 @@ def _compile(
     # Without this the Python linker still calls the C++ compiler, for seconds, on operations that
     # are graphs themselves, such as a softmax.
     with pytensor.config.change_flags(cxx=""):
-        mode = Mode(linker="py", optimizer="fast_compile")
+        # To rewrite further takes ten times as long, and what comes out is no faster.
+        mode = Mode(linker="py", optimizer="merge")
         return OneAtATime(pytensor.function(inputs, outputs, mode=mode, **options))
 
 
