@@ -185,7 +185,7 @@ def test_results_of_version_0_1_0_open(name):
     tree = load(SAMPLES / f"0.1.0-{name}.nc")
     assert "schema_version" not in tree.attrs
     if name == "evaluation":
-        assert tree["evaluation"]["score"].sizes == {"system": 3, "metric": 1}
+        assert tree["evaluation"]["estimate"].sizes == {"system": 3, "metric": 1}
         return
     board = leaderboard(tree)
     expected = pd.read_csv(SAMPLES / f"0.1.0-{name}.csv")
