@@ -87,9 +87,9 @@ _OUTCOMES = (
     (
         "scale",
         "LOW,HIGH",
-        "The lowest and the highest possible outcome, where outcomes are scores: 0,100 for "
-        "percentages, 1,10 for such ratings. For `rank` and `report` of battles it may be the word "
-        "elo: the table then shows scores on the scale of Elo ratings.",
+        "The lowest and the highest possible outcome, where outcomes are scores, such as 0,100 "
+        "for percentages. For `rank` and `report` of models of battles it may be the word elo: "
+        "the table then shows scores on the scale of Elo ratings.",
     ),
     (
         "weights",
