@@ -57,8 +57,9 @@ def groups_of(data: Battles) -> States:
     """
     if data.group is None:
         raise DataError(
-            "battles must have groups, such as their category or language; got none: name the "
-            "column group, category or language"
+            "battles must have groups, such as their category or language; got none",
+            in_python="pass group=, or call their column group, category, language or dataset",
+            in_shell="call their column group, category, language or dataset in the table",
         )
     names = data.group.names
     kept = [name for name in names if name]
@@ -98,8 +99,9 @@ def periods_of(data: Battles, period: Hashable) -> States:
     """
     if data.time is None:
         raise DataError(
-            "battles must have times for abilities over time; got none: name the column time, "
-            "tstamp or date"
+            "battles must have times for abilities over time; got none",
+            in_python="pass time=, or call their column time, timestamp or date",
+            in_shell="call their column time, timestamp or date in the table",
         )
     if period not in ("month", "week") and not _is_length(period):
         raise ValueError(f"period must be month, week or a positive number of days; got {period!r}")

@@ -545,7 +545,7 @@ def _say_rows(read: StandardTable, files: "NDArray[np.int64] | None") -> Iterato
     table = read.frame.assign(file=0 if files is None else files)
     settings = [f"setting {name}" for name in read.settings]
     cells = table.groupby(["file", *CELL[:2], *settings], observed=True, dropna=False, sort=False)
-    numbers = cells.size()
+    numbers: Any = cells.size()
     if numbers.max() > 1:
         _, system, task, *_ = numbers.idxmax()
         yield (
@@ -561,7 +561,7 @@ def _say_equal(table: "pd.DataFrame") -> Iterator[str]:
     keys = [name for name in table if name not in ("outcome", "status")]
     if len(table) < 2 * BY_CHANCE or not table.duplicated(keys).any():
         return
-    cells = table.groupby(keys, observed=True, dropna=False, sort=False)["outcome"]
+    cells: Any = table.groupby(keys, observed=True, dropna=False, sort=False)["outcome"]
     low, high, sizes = cells.min(), cells.max(), cells.size()
     if len(sizes) >= BY_CHANCE and sizes.min() > 1 and low.equals(high) and low.nunique() > 1:
         yield (

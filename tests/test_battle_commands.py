@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from bayesrank import Battles, Comparisons, Responses, rank
 from bayesrank.errors import DataError
@@ -15,7 +16,7 @@ from bayesrank.evaluation.battles import compare_battles, evaluate_battles
 from bayesrank.planning import plan_pairs, suggest
 from bayesrank.planning.battles import plan_battles, suggest_battles
 from bayesrank.results.win_rates import average_win_rates, expected_win_rates
-from bayesrank.studies.battle_stability import battle_stability
+from bayesrank.studies import battle_stability, plot
 
 
 @pytest.fixture
@@ -64,10 +65,10 @@ def test_rank_by_methods_without_a_likelihood(run, ties, method):
 
 def test_evaluate_prints_win_rates_with_intervals(run, ties):
     table = records(run("evaluate", ties, "--format", "csv"))
-    found = {(row["system"], row["metric"]): float(row["estimate"]) for row in table}
+    found = {(row["system"], row["metric"]): float(row["score"]) for row in table}
     assert found["A", "win_rate"] == found["B", "win_rate"] == 0.4
     assert found["B", "win_rate(ties_count='half')"] == pytest.approx(0.7)
-    assert all(float(r["lower"]) <= float(r["estimate"]) <= float(r["upper"]) for r in table)
+    assert all(float(r["lower"]) <= float(r["score"]) <= float(r["upper"]) for r in table)
     pairs = records(run("evaluate", ties, "--pairs", "--format", "csv"))
     assert [(row["system"], row["opponent"]) for row in pairs] == [
         ("B", "base"),
@@ -252,9 +253,11 @@ def test_suggested_battles_are_those_that_decide():
 
 
 def test_more_votes_agree_better():
-    table = battle_stability(a_log(800), ["davidson", "elo(K=8)"], n=[25, 400], draws=20)
-    tau = table.set_index(["method", "battles"])["tau"]
-    assert (tau.xs(400, level="battles") > tau.xs(25, level="battles")).all()
+    study = battle_stability(a_log(800), ["davidson", "elo(K=8)"], n=[25, 400], draws=20)
+    tau = study["tau_mean"]
+    assert (tau.sel(n_battles=400) > tau.sel(n_battles=25)).all()
+    assert study["tau"].dims == ("method", "n_battles", "draw")
+    assert plot(study).axes[0].get_xlabel() == "battles"
     with pytest.raises(ValueError, match="n must be from 1 to 800, the number of votes; got 900"):
         battle_stability(a_log(800), n=900)
 
@@ -263,16 +266,17 @@ def test_votes_that_are_counted_are_drawn_one_by_one():
     counted = Battles(list("aab"), list("bcc"), ["a", "c", "tie"], weight=[30, 40, 0])
     single = Battles(["a"] * 70, ["b"] * 30 + ["c"] * 40, ["a"] * 30 + ["c"] * 40)
     assert counted.single_votes().first.tolist() == single.first.tolist()
-    pd.testing.assert_frame_equal(
+    xr.testing.assert_identical(
         battle_stability(counted, n=[2, 35], draws=9), battle_stability(single, n=[2, 35], draws=9)
     )
 
 
 def test_numbers_of_few_votes_are_studied_once_and_ties_agree_with_nothing():
-    table = battle_stability(Battles(list("abc"), list("bca"), ["tie"] * 3), draws=5)
-    assert table["battles"].tolist() == [1]
-    assert table.loc[0, ["tau", "sd", "min", "max"]].isna().all()
-    assert table.loc[0, "infinite"] == 0
+    study = battle_stability(Battles(list("abc"), list("bca"), ["tie"] * 3), draws=5)
+    assert study["n_battles"].values.tolist() == [1]
+    for name in ("tau_mean", "tau_sd", "tau_min", "tau_max"):
+        assert study[name].isnull().all()
+    assert study["draws_infinite"].item() == 0
 
 
 def test_systems_without_a_battle_have_no_metrics():
@@ -282,7 +286,7 @@ def test_systems_without_a_battle_have_no_metrics():
     )
     table = evaluate_battles(data, random_seed=1)
     assert table["system"].tolist() == list("zzzaaabbb")
-    assert table.iloc[:3]["estimate"].isna().all()
+    assert table.iloc[:3]["score"].isna().all()
     known = table.iloc[3:].reset_index(drop=True)
     pd.testing.assert_frame_equal(known, evaluate_battles(met, random_seed=1), check_like=True)
 
@@ -343,13 +347,13 @@ def test_stability_of_battles_does_not_depend_on_the_order_of_systems():
         battle_stability(Battles(*votes, systems=list(order)), "win_rate", n=[1, 2])
         for order in ("abc", "cba")
     ]
-    pd.testing.assert_frame_equal(*studies)
+    xr.testing.assert_identical(*studies)
 
 
 def test_stability_of_battles_takes_tables_with_a_row_for_each_vote():
     table = pd.DataFrame({"model_a": list("aab"), "model_b": list("bcc"), "winner": list("acb")})
     study = battle_stability(table, "elo", n=2, draws=3)
-    pd.testing.assert_frame_equal(
+    xr.testing.assert_identical(
         study, battle_stability(Battles.from_frame(table), "elo", n=2, draws=3)
     )
     with pytest.raises(DataError, match="a row for each vote; got comparisons"):

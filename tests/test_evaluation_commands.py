@@ -40,7 +40,7 @@ def test_metrics_with_commas_of_their_own_stay_whole(run: Run, log: Path):
 
 def test_evaluate_prints_rounded_numbers_for_people(run: Run, log: Path):
     lines = run("evaluate", log, "--metrics", "avg").stdout.splitlines()
-    headers = ["system", "metric", "estimate", "observed mean", "mean", "sd", "95% interval"]
+    headers = ["system", "metric", "score", "observed", "mean", "sd", "95% interval"]
     assert re.split(r"\s{2,}", lines[0]) == headers
     assert [line.split()[:3] for line in lines[1:]] == [
         ["good", "avg", "0.60"],

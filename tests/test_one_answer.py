@@ -89,7 +89,7 @@ def test_pairs_are_those_of_the_ranking(data: Responses, result: xr.DataTree):
 def test_the_accuracy_is_that_of_the_leaderboard(data: Responses, result: xr.DataTree):
     board = leaderboard(result).set_index("system")
     table = evaluate(data).set_index("system").loc[board.index]
-    np.testing.assert_array_equal(table["estimate"], board["score"])
+    np.testing.assert_array_equal(table["score"], board["score"])
     np.testing.assert_array_equal(table["lower"], board["score_lower"])
     np.testing.assert_array_equal(table["upper"], board["score_upper"])
     ranks = rank_with_intervals(data).set_index("system").loc[board.index]
@@ -125,7 +125,7 @@ def test_commands_give_one_answer(run: Run, file: Path, tmp_path: Path, seed: tu
     assert_same_pairs(read_json(planned), result)
     estimates = read_json(run("evaluate", file, *as_json)).set_index("system")
     for row in board:
-        assert estimates.loc[row["system"], "estimate"] == row["score"]
+        assert estimates.loc[row["system"], "score"] == row["score"]
         assert estimates.loc[row["system"], "lower"] == row["score_lower"]
 
     (verdict,) = [line for line in planned.stderr.splitlines() if "trials are needed" in line]

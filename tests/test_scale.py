@@ -191,7 +191,7 @@ def test_smaller_data_sets_keep_the_scale(rated: Responses) -> None:
 def test_evaluate_has_the_mean_of_scores_in_units(rated: Responses) -> None:
     table = evaluate(rated)
     assert table["metric"].tolist() == [DEFAULT_METHOD] * 2
-    np.testing.assert_allclose(table["estimate"], [55 / 6, 34 / 6], rtol=1e-14)
+    np.testing.assert_allclose(table["score"], [55 / 6, 34 / 6], rtol=1e-14)
     board = leaderboard(rank(rated))
     np.testing.assert_array_equal(table["lower"], board["score_lower"])
     np.testing.assert_array_equal(table["upper"], board["score_upper"])
@@ -293,7 +293,7 @@ def test_judge_ratings_are_read(run: Run, shared: Path) -> None:
     assert [row["score"] for row in rows] == pytest.approx([9.5, 6.5])
     assert rows[0]["prob_best"] > 0.99
     table = json.loads(run("evaluate", *given, "--metrics", "avg", "--format", "json").stdout)
-    assert [row["estimate"] for row in table] == pytest.approx([9.5, 6.5])
+    assert [row["score"] for row in table] == pytest.approx([9.5, 6.5])
 
 
 def test_half_wins_count_as_such(run: Run, shared: Path) -> None:
@@ -301,5 +301,5 @@ def test_half_wins_count_as_such(run: Run, shared: Path) -> None:
     (row,) = json.loads(run("rank", path, "--method", "avg", "--format", "json").stdout)
     assert (row["score"], row["n_outcomes"]) == (pytest.approx(379.5 / 805), 805)
     (row,) = json.loads(run("evaluate", path, "--metrics", "avg", "--format", "json").stdout)
-    assert row["estimate"] == pytest.approx(379.5 / 805)
+    assert row["score"] == pytest.approx(379.5 / 805)
     assert "with --edges" in run("evaluate", path, "--metrics", "bayes", code=2).stderr

@@ -166,8 +166,8 @@ def test_tables_and_notes_name_it(data):
 def test_evaluations_have_no_estimate_of_it(data):
     table = evaluate(data, ["avg", "pass_at_k(k=2)"]).set_index("system")
     assert table.index.to_list() == [name for name in SYSTEMS for _ in range(2)]
-    assert np.isnan(table.loc[["gone"], "estimate"].to_numpy()).all()
-    assert not np.isnan(table.drop(index="gone")["estimate"].to_numpy()).any()
+    assert np.isnan(table.loc[["gone"], "score"].to_numpy()).all()
+    assert not np.isnan(table.drop(index="gone")["score"].to_numpy()).any()
     assert set(compare(data)["system"]) <= set(KEPT)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.battles import FEW_UNITS
+from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.catalog import METHODS
 from bayesrank.checking.coverage import judge_coverage
 from bayesrank.checking.design import Design
@@ -15,13 +15,20 @@ from bayesrank.checking.verdicts import Finding
 from bayesrank.inference.resample.units import SOME_UNITS, effective_number
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method
 from bayesrank.printable import listing
+from bayesrank.responses import Responses
+from bayesrank.views import Ballots, Comparisons
 
 # Smaller differences, relative to the largest score, are rounding errors.
 _ROUNDING = 1e-9
 
 
 def check_calibration(
-    result: xr.DataTree, design: Design, *, dependent: bool, pulled: bool
+    result: xr.DataTree,
+    design: Design,
+    data: Responses | Comparisons | Ballots | None,
+    *,
+    dependent: bool,
+    pulled: bool,
 ) -> Iterator[Finding]:
     """Yield the findings on the intervals of a result and their coverage.
 
@@ -34,9 +41,10 @@ def check_calibration(
     method = METHODS.get(result.attrs["method"])
     broken = [*_zero_width(result, method), *_outside(result)]
     yield from broken
-    found = _naive(result) or _few_units(result, method)
-    if found is not None:
-        yield found
+    naive = _naive(result)
+    found = [naive] if naive is not None else list(_few_units(result, method, data))
+    if found:
+        yield from found
     elif method is None:
         yield Finding(
             "calibration",
@@ -129,16 +137,28 @@ def _naive(result: xr.DataTree) -> Finding | None:
     return None
 
 
-def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
+def _few_units(
+    result: xr.DataTree, method: Method | None, data: Responses | Comparisons | Ballots | None
+) -> Iterator[Finding]:
+    """Yield a finding for each kind of units of which there are too few."""
     constant = result["constant_data"].to_dataset() if "constant_data" in result else xr.Dataset()
-    if result.attrs["target"] == "population" and "trials" in constant:
-        n_units = int((constant["trials"] > 0).any("system").sum())
-        what, few = "questions", "1 question is" if n_units == 1 else f"{n_units} questions are"
+    target, kinds = result.attrs["target"], result.attrs.get("unit", "trial").split(",")
+    if isinstance(data, Battles):
+        for kind in sorted(
+            {*kinds} - {"battle"}
+        ):  # a likelihood does not estimate how battles vary
+            yield from _too_few(data.units[kind], f"{kind}s")
+    if "trials" not in constant:
+        return
+    trials = constant["trials"].values
+    if "run" in kinds:
+        yield from _too_few(int(trials.max(initial=0)), "runs")
+    if target == "population":
         if "question_group" in constant:
             sizes = np.unique(constant["question_group"].values, return_counts=True)[1]
             n_groups = len(sizes)
             if 1 < n_groups < FEW_UNITS:
-                return Finding(
+                yield Finding(
                     "calibration",
                     "doubtful",
                     f"{n_groups} groups are too few to estimate how scores vary over groups: the "
@@ -146,35 +166,20 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
                     {"groups": n_groups, "limit": FEW_UNITS},
                     "few groups",
                 )
+                return
             if n_groups >= FEW_UNITS:
-                n_units, what = round(effective_number(sizes)), "groups of questions"
-                few = f"{n_groups} {what} are"
-                if n_units < n_groups:
-                    few = f"{n_groups} groups of unequal size count as {n_units} and are"
-        if n_units < SOME_UNITS:
-            return Finding(
-                "calibration",
-                "bad" if n_units < FEW_UNITS else "doubtful",
-                f"{few} too few to estimate how scores vary over {what}. Gather more, or "
-                "describe only these questions with target='benchmark'.",
-                {"units": n_units, "limit": SOME_UNITS},
-                "few units",
-            )
+                n_units = round(effective_number(sizes))
+                few = f"{n_groups} groups of unequal size count as {n_units} and are"
+                yield from _too_few(
+                    n_units, "groups of questions", few if n_units < n_groups else ""
+                )
+                return
+        yield from _too_few(int((trials > 0).any(axis=0).sum()), "questions")
     modelled = method is not None and method.spread is not None  # not estimated from the trials
-    if result.attrs["target"] == "benchmark" and "trials" in constant and not modelled:
-        trials = constant["trials"].values
-        n_runs = int(trials.max(initial=0))
-        if result.attrs["unit"] == "run" and n_runs < FEW_UNITS:
-            return Finding(
-                "calibration",
-                "doubtful",
-                f"{n_runs} runs are too few to estimate how scores vary over runs. Gather more.",
-                {"units": n_runs, "limit": FEW_UNITS},
-                "few units",
-            )
+    if target == "benchmark" and kinds == ["trial"] and not modelled:
         n_cells, n_few = int((trials > 0).sum()), int(((trials > 0) & (trials < 3)).sum())
         if n_few and result.attrs["calibration"] == "sandwich":
-            return Finding(
+            yield Finding(
                 "calibration",
                 "doubtful",
                 f"{n_few:,} of {n_cells:,} cells of a system and a question have fewer than three "
@@ -182,4 +187,19 @@ def _few_units(result: xr.DataTree, method: Method | None) -> Finding | None:
                 {"cells": n_few, "limit": 0},
                 "few trials",
             )
-    return None
+
+
+def _too_few(n_units: int, units: str, few: str = "") -> Iterator[Finding]:
+    """Yield a finding if there are too few units to estimate a variance."""
+    if n_units < SOME_UNITS:
+        one = f"{n_units} {units.removesuffix('s')} is"
+        few = few or (one if n_units == 1 else f"{n_units} {units} are")
+        benchmark = ", or describe only these questions with target='benchmark'"
+        or_else = benchmark if "questions" in units else ""
+        yield Finding(
+            "calibration",
+            "bad" if n_units < FEW_UNITS else "doubtful",
+            f"{few} too few to estimate how scores vary over {units}. Gather more{or_else}.",
+            {"units": n_units, "limit": SOME_UNITS},
+            "few units",
+        )

@@ -86,6 +86,7 @@ def check(
             *check_calibration(
                 result,
                 design,
+                data,
                 dependent=_warned(evidence, "runs"),
                 pulled=_warned(identification, "prior"),
             ),

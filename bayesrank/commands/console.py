@@ -87,9 +87,9 @@ _OUTCOMES = (
     (
         "scale",
         "LOW,HIGH",
-        "Outcomes are scores, such as ratings and percentages: the lowest and the highest "
-        "possible score, such as 1,10 or 0,100. Or `elo`, for rank and report: show scores in "
-        "logits on the scale of Elo.",
+        "The lowest and the highest possible outcome, where outcomes are scores, such as 0,100 "
+        "for percentages. For `rank` and `report` of models of battles it may be the word elo: "
+        "the table then shows scores on the scale of Elo ratings.",
     ),
     (
         "weights",

@@ -91,9 +91,10 @@ def evaluate(
 ) -> None:
     """Evaluate each system by metrics with intervals.
 
-    INPUT is as for `bayesrank rank`; the posterior of the accuracy is the same. The estimate is
-    the unbiased one from the observed trials (the posterior mean for bayes); mean, sd, lower and
-    upper are those of the posterior. With --pairs, resolved is a joint decision for all pairs.
+    INPUT is as for `bayesrank rank`, and so is the score of the accuracy. Scores are unbiased
+    estimates from the observed trials (the posterior mean for bayes); observed is the mean grade,
+    with equal weights of questions; mean, sd and the interval are those of the posterior. With
+    --pairs, resolved is a joint decision for all pairs.
     """
     from bayesrank.evaluation import compare, evaluation_tree
     from bayesrank.evaluation import evaluate as evaluate_systems
@@ -258,7 +259,7 @@ def _best_first(table: "pd.DataFrame") -> "pd.DataFrame":
     """Concatenate the rows of all metrics, the best system first."""
     metrics = list(table["metric"])
     place = [metrics.index(metric) for metric in metrics]
-    order = table.assign(place=place).sort_values(["place", "estimate"], ascending=[True, False])
+    order = table.assign(place=place).sort_values(["place", "score"], ascending=[True, False])
     return table.loc[order.index].reset_index(drop=True)
 
 

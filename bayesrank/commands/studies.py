@@ -34,6 +34,13 @@ _TITLES = {
     "pools": "Agreement of pools of systems from few trials with their ranking from all trials",
     "greedy": "Greedy runs in the prior, from few trials",
 }
+# Columns of the table of battles.
+_COLUMNS = {
+    "n_battles": "battles",
+    "tau_mean": "tau",
+    "best_share": "same best",
+    "draws_infinite": "draws infinite",
+}
 _NO_AGREEMENT = (
     "none: tau-b does not exist where a ranking has all systems tied, or no draw a finite estimate."
 )
@@ -169,16 +176,16 @@ def _study_battles(
 ) -> None:
     """Print the agreement of rankings from some votes with the ranking from all."""
     from bayesrank.method import split_calls
-    from bayesrank.studies.battle_stability import battle_stability
-    from bayesrank.studies.tables import write_tables
+    from bayesrank.studies import battle_stability, write_tables
 
-    table = battle_stability(
+    study = battle_stability(
         data,
         None if methods is None else split_calls(methods),
         n=None if counts is None else _numbers(counts),
         draws=settings["draws"],
         random_seed=settings["random_seed"],
     )
+    table = study.drop_dims("draw").to_dataframe().reset_index().rename(columns=_COLUMNS)
     click.echo("Agreement of rankings from some votes with the ranking from all (tau-b)")
     print_frame(table, "table")
     if _lacks_agreement(table):

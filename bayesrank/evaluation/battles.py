@@ -68,11 +68,11 @@ def evaluate_battles(
     --------
     >>> from bayesrank import Battles
     >>> log = Battles(list("aabc") * 3, list("bcca") * 3, ["a", "tie", "b", "a"] * 3)
-    >>> evaluate_battles(log, "win_rate").round(2)[["system", "metric", "estimate"]]
-      system    metric  estimate
-    0      a  win_rate      0.67
-    1      b  win_rate      0.50
-    2      c  win_rate      0.00
+    >>> evaluate_battles(log, "win_rate").round(2)[["system", "metric", "score"]]
+      system    metric  score
+    0      a  win_rate   0.67
+    1      b  win_rate   0.50
+    2      c  win_rate   0.00
     """
     data = as_comparisons(data, "to evaluate battles")
     calls = {label: read_call(label, "metrics") for label in metric_labels(metrics)}
@@ -91,7 +91,7 @@ def evaluate_battles(
             result = rank(data, default_method(data), **settings)
             table = average_win_rates(result).rename(
                 columns={
-                    "win_rate": "estimate",
+                    "win_rate": "score",
                     "win_rate_lower": "lower",
                     "win_rate_upper": "upper",
                 }
@@ -103,7 +103,7 @@ def evaluate_battles(
         table = table.assign(observed_mean=observed).set_index("system").reindex(everyone)
         tables.append(table.reset_index().assign(metric=label, place=range(len(everyone))))
     stacked = pd.concat(tables, ignore_index=True).sort_values("place", kind="stable")
-    columns = ["system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper"]
+    columns = ["system", "metric", "score", "observed_mean", "mean", "sd", "lower", "upper"]
     stacked = Evaluation(stacked.reindex(columns=columns).reset_index(drop=True))
     stacked.attrs.update(
         unit=units, target=dict.fromkeys(calls, "battles"), ci_prob=ci_prob, empty="no battle"
@@ -149,12 +149,12 @@ def compare_battles(
 
 
 def _of_scores(result: "xr.DataTree") -> pd.DataFrame:
-    """Return estimate, moments and interval of each system from a result of rank()."""
+    """Return score, moments and interval of each system from a result of rank()."""
     ranking, draws = result["ranking"].to_dataset(), result_draws(result)
     return pd.DataFrame(
         {
             "system": ranking["system"].values.astype(str),
-            "estimate": ranking["score"].values,
+            "score": ranking["score"].values,
             "mean": draws.mean(axis=0),
             "sd": draws.std(axis=0),
             "lower": ranking["score_lower"].values,

@@ -248,7 +248,7 @@ def rank_with_intervals(
     wanted = _one_metric(metric)
     settings = {"prior_weight": prior_weight, "random_seed": random_seed}
     table = evaluate(responses, wanted.label, ci_prob=ci_prob, **settings)
-    score = table["estimate" if wanted.ranked else "mean"].to_numpy()
+    score = table["score" if wanted.ranked else "mean"].to_numpy()
     table.insert(0, "rank", rank_scores(score))
     if rule == "adjacent_z":
         table["shared_rank"] = adjacent_z_ranks(table["mean"], table["sd"], z=z)
@@ -260,7 +260,7 @@ def rank_with_intervals(
             draws = _joint_draws(responses, wanted.label, **settings)
             resolved = resolved_pairs(score, draws, ci_prob=ci_prob)
         table["rank_lower"], table["rank_upper"] = joint_rank_sets(resolved)
-    table = table.drop(columns=["metric", "estimate"])
+    table = table.drop(columns=["metric", "score"])
     return table.sort_values("rank", kind="stable", ignore_index=True)
 
 

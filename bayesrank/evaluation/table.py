@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 IntervalKind = Literal["exact", "normal"]
-COLUMNS = ("system", "metric", "estimate", "observed_mean", "mean", "sd", "lower", "upper")
-# Estimate, mean, standard deviation, and both ends of the interval.
+COLUMNS = ("system", "metric", "score", "observed_mean", "mean", "sd", "lower", "upper")
+# Score, mean, standard deviation, and both ends of the interval.
 Row = tuple[float, float, float, float, float]
 
 
@@ -59,7 +59,7 @@ def evaluate(
     r"""Evaluate each system by metrics with a posterior.
 
     The accuracy (``avg``, or the default method of :func:`bayesrank.rank`) and the metrics of
-    k trials, such as ``pass_at_k``, have the draws of :func:`bayesrank.rank`: estimate and interval
+    k trials, such as ``pass_at_k``, have the draws of :func:`bayesrank.rank`: score and interval
     are those of its leaderboard.
 
     ``bayes`` and metrics of k trials with ``estimator="posterior_mean"`` have the posterior for
@@ -74,7 +74,7 @@ def evaluate(
     data : Responses, Battles, Comparisons, pandas.DataFrame or array_like
         Categories of all systems; or of one system, of shape (question, trial). A question without
         trials has its prior for ``bayes`` and is left out of every other metric; a system without
-        any has no estimate (NaN). Or battles, as for
+        any has no score (NaN). Or battles, as for
         :func:`bayesrank.evaluation.battles.evaluate_battles`.
     metrics : str or sequence of str, optional
         The accuracy by default, for battles the win rates. Names, with options in parentheses:
@@ -97,7 +97,7 @@ def evaluate(
     Returns
     -------
     pandas.DataFrame
-        One row per system and metric: ``system``, ``metric``, ``estimate`` (the score of
+        One row per system and metric: ``system``, ``metric``, ``score`` (that of
         :func:`bayesrank.rank`), ``observed_mean`` (the mean grade with equal weights of questions),
         ``mean``, ``sd``, ``lower`` and ``upper``; scores are in the units of their scale.
         ``attrs["target"]`` has the target by metric.
@@ -117,10 +117,10 @@ def evaluate(
     Examples
     --------
     >>> table = evaluate([[1, 1, 0], [1, 1, 1]], ["bayes", "pass_at_k(k=2)"])
-    >>> table[["metric", "estimate", "lower", "upper"]].round(3)
-               metric  estimate  lower  upper
-    0           bayes       0.7  0.425  0.919
-    1  pass_at_k(k=2)       1.0  0.370  1.000
+    >>> table[["metric", "score", "lower", "upper"]].round(3)
+               metric  score  lower  upper
+    0           bayes    0.7  0.425  0.919
+    1  pass_at_k(k=2)    1.0  0.370  1.000
     """
     known = evaluated_data(data)
     if isinstance(known, Comparisons):
@@ -169,7 +169,7 @@ def evaluate(
 def _ranked_rows(
     metric: Metric, data: Responses, result: "xr.DataTree", ci_prob: float, normal: bool
 ) -> Iterator[Row]:
-    """Return estimate, moments and interval of each system from a result of rank()."""
+    """Return score, moments and interval of each system from a result of rank()."""
     ranking, draws = result["ranking"].to_dataset(), result_draws(result)
     unit = power_of_two(draws)  # squares of very large or small scores leave the range of float64
     mean, sd = draws.mean(axis=0), unit * (draws / unit).std(axis=0)
@@ -183,7 +183,7 @@ def _ranked_rows(
 def _posterior_rows(
     metric: Metric, data: Responses, prior_weight: float, ci_prob: float, normal: bool
 ) -> Iterator[Row]:
-    """Return estimate, moments and interval of each system from its Dirichlet posteriors."""
+    """Return score, moments and interval of each system from its Dirichlet posteriors."""
     require_categories(data, metric.label)
     tails = np.array([] if normal else [0.5 - ci_prob / 2, 0.5 + ci_prob / 2])
     ends = _metric_range(metric, data) if normal else (-np.inf, np.inf)

@@ -149,11 +149,10 @@ def check_bank(correct: FloatArray, trials: FloatArray, k: int) -> None:
     short = (trials > 0) & (trials < k)
     if short.any():
         cells = short.any(axis=tuple(range(short.ndim - 2)))
-        system, question = np.argwhere(cells)[0]
         raise ValueError(
             f"k must be at most the number of trials of every observed cell; got k = {k}, but "
             f"{int(trials[trials > 0].min())} in the smallest one ({int(cells.sum())} of "
-            f"{cells.size} cells have fewer than {k}, the first is at index {system}, {question}): "
+            f"{cells.size} cells of a system and a question have fewer than {k}): "
             f"set estimator='posterior_mean', which takes any k"
         )
 

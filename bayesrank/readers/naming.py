@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -366,7 +366,8 @@ def say_alike(table: "pd.DataFrame", files: ArrayLike, paths: Sequence[Path]) ->
     import pandas as pd
     from pandas.util import hash_pandas_object
 
-    rows = hash_pandas_object(table, index=False)
+    # pandas loads it late, so that its type is unknown.
+    rows = cast("Any", hash_pandas_object)(table, index=False)
     by_file = pd.DataFrame({"rows": rows, "outcome": table.iloc[:, -1]}).groupby(np.asarray(files))
     told = by_file.agg(sum=("rows", "sum"), size=("rows", "size"), kinds=("outcome", "nunique"))
     told = told[(told["size"] >= BY_CHANCE) & (told["kinds"] > 1)]

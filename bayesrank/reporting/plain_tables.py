@@ -34,7 +34,9 @@ _SPARE = {
     "mean": 2,
     **dict.fromkeys(("superiority", "width"), 1),
 }
-_PROBABILITIES = ("superiority",)
+# Names of columns whose headers are those of leaderboards.
+_HEADERS = {"observed mean": "observed"}
+_PROBABILITIES = ("superiority", "superiority then")
 # Decimals of statistics: z is a ratio to the standard deviation of draws.
 _STATISTICS = {"z": 2, "rho": DECIMALS}
 _COUNTS = ("trials", "battles", "further trials needed", "further battles needed")
@@ -108,6 +110,7 @@ def plain_columns(frame: "pd.DataFrame") -> list[Column]:
     columns = []
     for name, values in frame.items():
         header = str(name).replace("_", " ")
+        header = _HEADERS.get(header, header)
         spare = _SPARE.get(header, 0)
         if name in ends.values():
             continue
@@ -139,9 +142,8 @@ def _with_reasons(
 
 
 def _number_cells(name: str, values: NDArray[Any], decimals: int) -> list[str]:
-    """Return counts as whole numbers, probabilities as such, and others with some decimals."""
-    finite = values[np.isfinite(values)]
-    if (finite == finite.round()).all() and (values.dtype.kind != "f" or name in _COUNTS):
+    """Return counts and their means as such, probabilities too, and others with some decimals."""
+    if values.dtype.kind != "f" or name in _COUNTS:
         return [count_text(each) if math.isfinite(each) else f"{each:g}" for each in values]
     if name in _PROBABILITIES:
         return [probability_text(each) for each in values]

@@ -7,6 +7,7 @@ from bayesrank.results.same_rankings import collapse
 from bayesrank.studies import simulate
 from bayesrank.studies.adaptive import adaptive_greedy, power_prior
 from bayesrank.studies.alignment import alignment
+from bayesrank.studies.battle_stability import battle_stability
 from bayesrank.studies.categorical import categorical
 from bayesrank.studies.commensurate import commensurate_prior
 from bayesrank.studies.consensus import consensus
@@ -24,6 +25,7 @@ from bayesrank.studies.transfer import prior_transfer
 __all__ = [
     "adaptive_greedy",
     "alignment",
+    "battle_stability",
     "bounded_2pl",
     "categorical",
     "collapse",

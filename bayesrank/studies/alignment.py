@@ -34,10 +34,13 @@ def alignment(
     -------
     xarray.Dataset
         Over rater: ``agreement``, the share of judgements, without skips, that agree with the
-        difficulties (equal difficulties count half), ``kappa``, Cohen's kappa of the same,
-        ``n_judged`` and ``n_skipped``. ``rater_kappa`` (rater, other_rater), over the pairs that
-        both judged. For the majority of raters, without pairs that have none:
-        ``consensus_agreement``, ``consensus_kappa``, ``n_consensus`` and ``n_without_consensus``.
+        difficulties (equal difficulties count half), ``kappa``, Cohen's kappa of the judgements of
+        a rater and the difficulties [1]_, without pairs of equal difficulties, ``n_judged`` and
+        ``n_skipped``. ``rater_kappa`` (rater, other_rater) is the kappa of two raters on the pairs
+        that both judged, the same in both orders. The two categories of a kappa are which question
+        of a pair is harder: the first or the second by the order of their names.
+        For the majority of raters, without pairs that have none: ``consensus_agreement``,
+        ``consensus_kappa``, ``n_consensus`` and ``n_without_consensus``.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import xarray as xr
 from numpy.typing import ArrayLike
 
 from bayesrank.battles import Battles
@@ -27,7 +27,7 @@ def battle_stability(
     n: int | Sequence[int] | None = None,
     draws: int = 80,
     random_seed: int = 0,
-) -> pd.DataFrame:
+) -> xr.Dataset:
     """Compare rankings from some of the votes with the ranking from all, by Kendall's tau-b.
 
     All methods see the same drawn votes, without replacement and in their order. A row with a whole
@@ -49,10 +49,12 @@ def battle_stability(
 
     Returns
     -------
-    pandas.DataFrame
-        One row per method and number of votes: ``method``, ``battles``, ``tau`` (mean over draws),
-        ``sd``, ``min``, ``max``, and ``top``, the share of draws with the same best systems. Draws
-        in which an estimate does not exist are left out and counted in ``infinite``.
+    xarray.Dataset
+        Over dims method, n_battles and draw: ``tau``, NaN where all systems tie or an estimate does
+        not exist, ``same_best``, whether the best systems are the same, and ``finite``, whether the
+        estimate exists. Over method and n_battles: ``tau_mean``, ``tau_sd``, ``tau_min`` and
+        ``tau_max``, ``best_share``, the share of draws with the same best systems among those with
+        an estimate, and ``draws_infinite``, the number of the others.
 
     Raises
     ------
@@ -67,17 +69,15 @@ def battle_stability(
     >>> second = (first + 1 + rng.integers(3, size=400)) % 4
     >>> winner = names[np.minimum(first, second)]
     >>> study = battle_stability(Battles(names[first], names[second], winner), n=[20, 200], draws=9)
-    >>> study[["method", "battles", "tau"]].round(1)
-                  method  battles  tau
-    0  bradley_terry_map       20  1.0
-    1  bradley_terry_map      200  1.0
+    >>> study["tau_mean"].round(1).values
+    array([[1., 1.]])
     """
     log = as_comparisons(data, "to study votes")
     if not isinstance(log, Battles):
         raise DataError("data must be battles with a row for each vote; got comparisons")
     if methods is None:
         methods = default_method(log)
-    calls = [methods] if isinstance(methods, str) else list(methods)
+    calls = list(dict.fromkeys([methods] if isinstance(methods, str) else methods))
     data = log.single_votes()
     votes = data.unit_codes("battle")
     total = len(np.unique(votes))
@@ -86,39 +86,46 @@ def battle_stability(
     for count in counts:
         if not 1 <= check_integer(int(count), "n") <= total:
             raise ValueError(f"n must be from 1 to {total}, the number of votes; got {count}")
-    check_integer(draws, "draws")
+    draws = check_integer(draws, "draws")
     parsed = {call: read_call(call, "methods") for call in calls}
     final = {call: point_estimate(data, name, **o) for call, (name, o) in parsed.items()}
-    rows = []
-    for count in map(int, counts):
+    found = np.full((3, len(calls), len(counts), draws), np.nan)
+    for column, count in enumerate(map(int, counts)):
         rng = np.random.default_rng([random_seed, count])
         drawn = [np.isin(votes, rng.choice(total, count, replace=False)) for _ in range(draws)]
         parts = [data.take(np.flatnonzero(kept)) for kept in drawn]
-        for call, (name, options) in parsed.items():
-            rows.append((call, count, *_agreement(parts, name, options, final[call])))
-    columns = ["method", "battles", "tau", "sd", "min", "max", "top", "infinite"]
-    table = pd.DataFrame(rows, columns=pd.Index(columns))
-    order = table["method"].map(calls.index)
-    return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+        for row, (call, (name, options)) in enumerate(parsed.items()):
+            agreement = [_agreement(part, name, options, final[call]) for part in parts]
+            found[:, row, column] = np.transpose(agreement)
+    dims = ("method", "n_battles", "draw")
+    study = xr.Dataset(
+        {
+            "tau": (dims, found[0]),
+            "same_best": (dims, found[1] == 1.0),
+            "finite": (dims, found[2] > 0),
+        },
+        coords={"method": calls, "n_battles": [int(count) for count in counts]},
+        attrs={"study": "battle_stability", "random_seed": random_seed},
+    )
+    taus = study["tau"]
+    return study.assign(
+        tau_mean=taus.mean("draw"),
+        tau_sd=taus.std("draw", ddof=min(1, draws - 1)),
+        tau_min=taus.min("draw"),
+        tau_max=taus.max("draw"),
+        best_share=study["same_best"].where(study["finite"]).mean("draw"),
+        draws_infinite=(~study["finite"]).sum("draw"),
+    )
 
 
 def _agreement(
-    parts: list[Battles], method: str, options: dict[str, Any], final: np.ndarray
-) -> tuple[float, ...]:
-    """Return mean, spread and range of tau, the share with the same best, and failures."""
-    taus, same = [], []
-    for part in parts:
-        try:
-            score = point_estimate(part, method, **options)
-        except NoFiniteEstimate:
-            continue
-        seen = ~np.isnan(score)  # other systems have no battle in this part
-        taus.append(float(kendall_tau_b(score[seen], final[seen])))
-        same.append(np.array_equal(score == np.nanmax(score), final == np.nanmax(final)))
-    missing = len(parts) - len(taus)
-    top = float(np.mean(same)) if same else float("nan")
-    known = np.array(taus)
-    known = known[~np.isnan(known)]  # where all scores are equal there is no order to agree with
-    if not len(known):
-        return *(float("nan"),) * 4, top, missing
-    return *map(float, (known.mean(), known.std(), known.min(), known.max())), top, missing
+    part: Battles, method: str, options: dict[str, Any], final: np.ndarray
+) -> tuple[float, bool, bool]:
+    """Return tau, whether the best systems are the same, and whether the estimate exists."""
+    try:
+        score = point_estimate(part, method, **options)
+    except NoFiniteEstimate:
+        return float("nan"), False, False
+    seen = ~np.isnan(score)  # other systems have no battle in this part
+    same = np.array_equal(score == np.nanmax(score), final == np.nanmax(final))
+    return float(kendall_tau_b(score[seen], final[seen])), same, True

@@ -68,6 +68,15 @@ def _stability(study: xr.Dataset) -> "Figure":
     return plot_agreement(study.isel(n_trials=np.unique(counts, return_index=True)[1]))
 
 
+def _battle_stability(study: xr.Dataset) -> "Figure":
+    # Methods have rankings of their own, and battles are to them what trials are to others.
+    known = study.rename(n_battles="n_trials").assign_attrs(study="stability")
+    figure = _stability(known.assign(group=known["method"]))
+    if len(np.unique(study["n_battles"])) > 1:
+        figure.axes[0].set_xlabel("battles")
+    return figure
+
+
 def _categorical(study: xr.Dataset) -> "Figure":
     from bayesrank.reporting.figures import plot_rubric_agreement
 
@@ -268,6 +277,7 @@ def _simulated(study: xr.Dataset) -> "Figure":
 _DRAWERS: Mapping[str, Callable[[xr.Dataset], "Figure"]] = MappingProxyType(
     {
         "stability": _stability,
+        "battle_stability": _battle_stability,
         "categorical": _categorical,
         "consensus": _consensus,
         "convergence": _convergence,

@@ -180,12 +180,33 @@ def test_groups_of_unequal_size_count_as_fewer():
     assert "12 groups of unequal size count as 1 and are too few" in said["unequal"]
 
 
-@pytest.mark.parametrize(("n_runs", "is_told"), [(3, True), (5, False)])
-def test_few_runs_say_little_of_other_runs(n_runs, is_told):
+@pytest.mark.parametrize("method", ["standardized_accuracy", "rasch_map"])
+@pytest.mark.parametrize(("unit", "target"), [("run", "benchmark"), ("run,question", None)])
+@pytest.mark.parametrize(("n_runs", "verdict"), [(2, "bad"), (9, "doubtful"), (10, None)])
+def test_few_runs_are_too_few_for_every_method(method, unit, target, n_runs, verdict):
     data = simulate((3, 12, n_runs))
-    result = rank(data, "rasch_map", target="benchmark", unit="run", draws=50, random_seed=1)
-    said = sentences(check(result), "calibration")
-    assert ("3 runs are too few to estimate how scores vary over runs" in said) == is_told
+    result = rank(data, method, target=target, unit=unit, draws=50, random_seed=1)
+    found = check(result).about("few units")
+    assert [one.verdict for one in found] == [verdict] * (verdict is not None)
+    said = f"{n_runs} runs are too few to estimate how scores vary over runs. Gather more."
+    assert [one.sentence for one in found] == [said] * (verdict is not None)
+
+
+@pytest.mark.parametrize(("n_judges", "verdict"), [(3, "bad"), (7, "doubtful"), (10, None)])
+def test_few_judges_are_too_few_to_vary(n_judges, verdict):
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 3, 300)
+    names = np.array(list("abc"))
+    data = Battles(
+        names[first],
+        names[(first + rng.integers(1, 3, 300)) % 3],
+        rng.choice(["first", "second"], 300),
+        judge=[f"j{one % n_judges}" for one in range(300)],
+    )
+    result = rank(data, "bradley_terry_map", unit="judge", draws=50, random_seed=1)
+    found = check(result, data).about("few units")
+    assert [one.verdict for one in found] == [verdict] * (verdict is not None)
+    assert all(f"{n_judges} judges are too few" in one.sentence for one in found)
 
 
 def test_few_groups_say_little_of_other_groups():

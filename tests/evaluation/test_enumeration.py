@@ -58,7 +58,7 @@ def test_estimates_average_over_all_subsets(n: int, k: int):
     for text, payoff in wanted.items():
         right = [[sum(trial < c for trial in s) for s in subsets] for c in range(n + 1)]
         expected = [np.mean([payoff(x) for x in counts]) for counts in right]
-        got = table.loc[table["metric"] == text, "estimate"]
+        got = table.loc[table["metric"] == text, "score"]
         np.testing.assert_allclose(got, expected, atol=1e-13, err_msg=text)
 
 

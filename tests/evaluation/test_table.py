@@ -31,7 +31,7 @@ def test_published_example():
 
 def test_the_published_average_is_the_posterior_stretched_about_the_prior_mean():
     bayes, avg = evaluate(GRADED_DATA, ["bayes", "avg"], interval="normal").to_dict("records")
-    assert (avg["estimate"], avg["mean"]) == (pytest.approx(0.6), pytest.approx(0.6))
+    assert (avg["score"], avg["mean"]) == (pytest.approx(0.6), pytest.approx(0.6))
     assert avg["sd"] == pytest.approx(bayes["sd"] * 8 / 5)
     assert avg["lower"] == pytest.approx(0.5 + (bayes["lower"] - 0.5) * 8 / 5, abs=1e-9)
 
@@ -40,7 +40,7 @@ def test_the_published_average_is_the_posterior_stretched_about_the_prior_mean()
 def test_intervals_of_the_average_stay_within_the_weights(interval):
     row = evaluate(np.ones((4, 2), dtype=int), "avg", interval=interval).iloc[0]
     assert row["lower"] < row["upper"] <= 1.0
-    assert row["estimate"] == pytest.approx(1.0)
+    assert row["score"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("n_trials", [1, 3])
@@ -49,7 +49,7 @@ def test_the_accuracy_is_that_of_the_leaderboard(n_trials):
     table = evaluate(Responses(outcomes), ci_prob=0.9)
     result = rank(outcomes, DEFAULT_METHOD, ci_prob=0.9)
     ranking, draws = result["ranking"], result["posterior"]["score"]
-    np.testing.assert_array_equal(table["estimate"], ranking["score"])
+    np.testing.assert_array_equal(table["score"], ranking["score"])
     np.testing.assert_array_equal(table["lower"], ranking["score_lower"])
     np.testing.assert_array_equal(table["upper"], ranking["score_upper"])
     np.testing.assert_allclose(table["mean"], draws.mean(("chain", "draw")), rtol=1e-12)
@@ -58,7 +58,7 @@ def test_the_accuracy_is_that_of_the_leaderboard(n_trials):
 
 def test_fractions_have_an_accuracy():
     table = evaluate(Responses([[0.5, 0.25, 1.0], [0.125, 0.5, 0.0]]), "avg")
-    np.testing.assert_allclose(table["estimate"], [1.75 / 3, 0.625 / 3])
+    np.testing.assert_allclose(table["score"], [1.75 / 3, 0.625 / 3])
 
 
 def test_own_weights_of_the_average():
@@ -101,7 +101,7 @@ def test_posterior_moments_by_simulation(name: str):
     else:
         pair = np.stack([1 - p, p], axis=-1)
         draws = function(pair, np.array([0.0, 1.0]), None, **metric.functional_options)[:, 0]
-    assert row["estimate"] == row["mean"]
+    assert row["score"] == row["mean"]
     assert row["mean"] == pytest.approx(draws.mean(), abs=2e-3)
     assert row["sd"] == pytest.approx(draws.std(), rel=0.01)
     tails = np.quantile(draws, [0.025, 0.975])
@@ -119,7 +119,7 @@ def test_unbiased_metrics_are_those_of_rank(target: str):
         table = evaluate(outcomes, label, ci_prob=0.9, random_seed=5)
         result = rank(outcomes, name, k=k, ci_prob=0.9, random_seed=5)
         assert table.attrs["target"] == {label: target} == {label: result.attrs["target"]}
-        for column, variable in {"estimate": "", "lower": "_lower", "upper": "_upper"}.items():
+        for column, variable in {"score": "", "lower": "_lower", "upper": "_upper"}.items():
             np.testing.assert_array_equal(table[column], result["ranking"][f"score{variable}"])
 
 
@@ -156,7 +156,7 @@ def test_unobserved_question_has_its_prior_or_is_left_out():
     table = evaluate(data, ["bayes", "avg", label])
     table = table[table["system"] == "system 1"].set_index("metric")
     assert table.loc["bayes", "mean"] == pytest.approx((3 / 4 + 1 / 2) / 2)
-    assert table.loc["avg", "estimate"] == pytest.approx(1.0)
+    assert table.loc["avg", "score"] == pytest.approx(1.0)
     assert table.loc[label, "mean"] == pytest.approx(1 - 1 / 4 * 2 / 5)
 
 
@@ -220,7 +220,7 @@ def metric_text(key: str, value: object, n_trials: int) -> str | None:
 
 def compare(row: pd.Series, key: str, value: float | list[float]) -> None:
     if isinstance(value, float):
-        assert row["estimate"] == pytest.approx(value, abs=1e-10), key
+        assert row["score"] == pytest.approx(value, abs=1e-10), key
         return
     np.testing.assert_allclose([row["mean"], row["sd"]], value[:2], atol=1e-10, err_msg=key)
     if len(value) == 4:
@@ -289,7 +289,7 @@ def test_data_that_lack_what_is_needed_are_refused():
 @pytest.mark.parametrize("worth", [(0.0, 1.5), (-1.0, 0.5, 1.5)])
 def test_worths_whose_squares_overflow(metric, worth, unit):
     outcomes = np.random.default_rng(0).integers(0, len(worth), (3, 5, 4))
-    columns = ["estimate", "mean", "sd", "lower", "upper"]
+    columns = ["score", "mean", "sd", "lower", "upper"]
     small, large = (
         evaluate(Responses(outcomes, weights=weights), metric, random_seed=1)[columns].values
         for weights in (worth, np.array(worth) * unit)

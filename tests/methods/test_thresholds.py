@@ -106,7 +106,7 @@ def test_too_few_trials_are_located():
     trials = np.array([[4, 4, 0], [4, 2, 3]])
     with pytest.raises(ValueError, match="got k = 4, but 2 in the smallest one") as caught:
         finite_bank_score(np.zeros((2, 3)), trials, None, as_payoff([1.0, 0.0, 0.0, 0.0]))
-    assert "2 of 6 cells have fewer than 4, the first is at index 1, 1)" in str(caught.value)
+    assert "2 of 6 cells of a system and a question have fewer than 4)" in str(caught.value)
 
 
 @pytest.mark.parametrize(("correct", "trials"), [(0.5, 2), (3, 2), (-1, 2), (1, 2.5)])

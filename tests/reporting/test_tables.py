@@ -9,7 +9,7 @@ import xarray as xr
 from markdown_it import MarkdownIt  # which Rich needs
 
 from bayesrank.layout import Column, to_text
-from bayesrank.reporting.plain_tables import to_json, to_markdown
+from bayesrank.reporting.plain_tables import plain_columns, to_json, to_markdown
 from bayesrank.reporting.tables import leaderboard_columns
 
 
@@ -108,3 +108,21 @@ def test_json_has_null_for_what_does_not_exist() -> None:
     assert json.loads(to_json(frame)) == [
         {"system": "\u00e4", "rank": 1, "score": 0.1 + 0.2, "lcb": None}
     ]
+
+
+def test_means_of_counts_are_no_fractions_of_a_thousandth():
+    table = pd.DataFrame(
+        {
+            "trials": [2.0, 5 / 3],
+            "further_trials_needed": [12000.0, np.inf],
+            "superiority_then": [0.9996, 0.749],
+            "observed_mean": [0.5, 0.25],
+        }
+    )
+    found = {column.header: column.cells for column in plain_columns(table)}
+    assert found == {
+        "trials": ["2", "1.7"],
+        "further trials needed": ["12,000", "inf"],
+        "superiority then": [">0.99", "0.75"],
+        "observed": ["0.500", "0.250"],
+    }
