@@ -18,8 +18,7 @@ from bayesrank.inference.backends import bootstrap, optimum
 from bayesrank.inference.graph import fit as sampling
 from bayesrank.inference.graph.fit import sample
 from bayesrank.inference.resample import trials
-from bayesrank.inference.resample.trials import draw_cells, draw_trial_weights
-from bayesrank.inference.resample.weights import resample
+from bayesrank.inference.resample.weights import draw_cells, draw_trial_weights, resample
 from bayesrank.inference.run import Run
 from bayesrank.method import load_function
 from bayesrank.methods import bayes, condorcet, elimination, kemeny, preferences, voting

@@ -12,14 +12,11 @@ accelerations of BCa intervals (1.2 points at most), and a double bootstrap of `
 """
 
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.inference.fits.fit import symmetric_root
@@ -27,9 +24,6 @@ from bayesrank.inference.fits.symmetry import exchange_alike
 from bayesrank.inference.resample.arguments import Arguments, Array, ScoreOf, point_arguments
 from bayesrank.inference.resample.jackknife import jackknife_corrected, scale
 from bayesrank.inference.resample.pseudo_unit import with_pseudo_unit
-from bayesrank.inference.resample.trials import (
-    widening_for_fewer_trials,
-)
 from bayesrank.inference.resample.units import (
     ROUNDING,
     clusters_of,
@@ -37,8 +31,8 @@ from bayesrank.inference.resample.units import (
     warn_of_few_groups,
     warn_of_few_units,
 )
-from bayesrank.inference.resample.weights import resample
-from bayesrank.inference.run import N_CHAINS, Data, Estimate, Run, split_scores
+from bayesrank.inference.resample.weights import resample, widening_for_fewer_trials
+from bayesrank.inference.run import Data, Estimate, Run, draw_chains, split_scores
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -142,12 +136,7 @@ def _draw(run: Run, score_of: ScoreOf, *, turns: bool) -> Array:
         scores = np.concatenate([score_of(batch) for batch in batches])
         return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
 
-    # NumPy's generators and most of its arithmetic release the interpreter, so chains run in
-    # threads. Each has its own seed, so the draws do not depend on the number of threads. The
-    # matrices are small: threads of BLAS within these threads would cost more than they save.
-    workers = min(N_CHAINS, os.cpu_count() or 1)
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        return np.stack(list(pool.map(draw_chain, run.seed.spawn(N_CHAINS))))
+    return draw_chains(run.seed, draw_chain)
 
 
 def _recentre(run: Run, score: Array, draws: Array) -> Array:

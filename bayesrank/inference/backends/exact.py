@@ -1,7 +1,5 @@
 """The exact back end: scores drawn from a posterior in closed form."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import numpy as np
@@ -14,7 +12,7 @@ from bayesrank.inference.resample.jackknife import jackknife_corrected
 from bayesrank.inference.resample.pseudo_unit import with_pseudo_unit
 from bayesrank.inference.resample.units import warn_of_few_groups
 from bayesrank.inference.resample.weights import question_weights
-from bayesrank.inference.run import N_CHAINS, Estimate, Run, split_scores
+from bayesrank.inference.run import Estimate, Run, draw_chains, split_scores
 from bayesrank.method import load_function
 from bayesrank.methods.thresholds import is_posterior_mean
 from bayesrank.responses import Responses, prior_counts
@@ -72,9 +70,7 @@ def exact(run: Run, *, prior_weight: NonNegative = 0.0) -> Estimate:
         sizes = [some.stop - some.start for some in batches(run.draws, per_draw)]
         return np.concatenate([_draw(run, arguments, size, rng) for size in sizes])
 
-    # In threads, as those of the bootstrap.
-    with ThreadPoolExecutor(min(N_CHAINS, os.cpu_count() or 1)) as pool:
-        draws = np.stack(list(pool.map(draw_chain, run.seed.spawn(N_CHAINS))))
+    draws = draw_chains(run.seed, draw_chain)
     if run.target == "population":
         warn_of_few_groups(run.responses)
         corrected = jackknife_corrected(

@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 
 from bayesrank.inference.backends.standardized import UNLIMITED, mid_p_draws
 from bayesrank.inference.fits.fit import symmetric_root
-from bayesrank.inference.resample.trials import require_two_trials
 from bayesrank.inference.resample.units import (
     ROUNDING,
     left_out_scale,
     question_clusters,
     warn_of_few_groups,
 )
+from bayesrank.inference.resample.weights import require_two_trials
 from bayesrank.inference.run import Run, by_chain
 from bayesrank.method import Method, load_function
 from bayesrank.methods.thresholds import trials_drawn

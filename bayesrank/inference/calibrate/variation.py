@@ -30,7 +30,6 @@ from bayesrank.inference.fits.fit import Unit, constrained_steps, symmetric_root
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import batches, point_arguments
-from bayesrank.inference.resample.trials import widening_for_single_answers
 from bayesrank.inference.resample.units import (
     ROUNDING,
     SOME_UNITS,
@@ -42,7 +41,7 @@ from bayesrank.inference.resample.units import (
     student_variance,
     sums_over_clusters,
 )
-from bayesrank.inference.resample.weights import resample
+from bayesrank.inference.resample.weights import resample, widening_for_single_answers
 from bayesrank.inference.run import Run
 from bayesrank.log_odds import logistic
 from bayesrank.responses import Responses
@@ -70,8 +69,9 @@ class Variation:
     @classmethod
     def of(cls, table: Contributions) -> Self:
         """Return the variation of a table of contributions."""
-        squares = ((table.widening * table.deviations**2) ** 2).sum(axis=0)
-        return cls(table.widening * table.covariance, table.freedom, squares)
+        widening = student_variance(table.freedom)
+        squares = ((widening * table.deviations**2) ** 2).sum(axis=0)
+        return cls(widening * table.covariance, table.freedom, squares)
 
     def crossed(self, other: "Variation", both: "Variation") -> "Variation":
         """Add another kind of units, and subtract `both`: units that share one unit of each kind.
@@ -366,19 +366,14 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     places[:, 2:] = np.arange(size, p)
     starts = np.arange(n_votes + 1) * slopes.shape[1]
     votes = csr_array((slopes.ravel(), places.ravel(), starts), shape=(n_votes, p))
-    held = csr_array((part, (codes, row)), shape=(n, n_votes))
     sizes = np.bincount(codes, part * problem.votes.weight[row], n)
     share = sizes / sizes.sum()
     scale = left_out_scale(share, n)
     weights = np.stack([scale, scale**2 * share, np.ones(n)])
-    sums, squares, fourth = np.zeros((3, p)), np.zeros((p, p)), np.zeros(p)
-    for some in batches(n, 8 * slopes.shape[1]):
-        gradients = held[some] @ votes
-        sums += weights[:, some] @ gradients
-        gradients.data *= np.repeat(scale[some], np.diff(gradients.indptr))
-        squares += (gradients.T @ gradients).toarray()
-        fourth += (gradients**4).sum(axis=0)
-    total, shared, pull = sums
+    gradients = csr_array((part, (codes, row)), shape=(n, n_votes)) @ votes
+    total, shared, pull = weights @ gradients
+    gradients.data *= np.repeat(scale, np.diff(gradients.indptr))
+    squares, fourth = (gradients.T @ gradients).toarray(), (gradients**4).sum(axis=0)
     # Gradients add up to the gradient of the prior; subtract the share of each unit in it.
     total -= (scale * share).sum() * pull
     shared -= 0.5 * (scale**2 * share**2).sum() * pull

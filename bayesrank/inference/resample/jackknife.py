@@ -16,7 +16,6 @@ from bayesrank.inference.resample.arguments import (
     per_sample_of_questions,
     question_arguments,
 )
-from bayesrank.inference.resample.trials import LEAST_WEIGHT, widening_for_single_answers
 from bayesrank.inference.resample.units import (
     ROUNDING,
     SOME_UNITS,
@@ -27,7 +26,12 @@ from bayesrank.inference.resample.units import (
     shown_units,
     sums_over_clusters,
 )
-from bayesrank.inference.resample.weights import as_wins_and_ties, counts_by_unit
+from bayesrank.inference.resample.weights import (
+    LEAST_WEIGHT,
+    as_wins_and_ties,
+    counts_by_unit,
+    widening_for_single_answers,
+)
 from bayesrank.inference.run import Run
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons

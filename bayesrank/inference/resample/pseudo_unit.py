@@ -93,11 +93,7 @@ def _orders(
 
 
 def _with_battle(
-    run: Run,
-    data: Comparisons,
-    system: int,
-    size: int,
-    rng: np.random.Generator,
+    run: Run, data: Comparisons, system: int, size: int, rng: np.random.Generator
 ) -> Iterator[Arguments]:
     """Yield arguments of data with one more unit of battles, lost in half of the draws."""
     others = np.delete(np.arange(len(data.systems)), system)
