@@ -11,7 +11,7 @@ from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
 from bayesrank.inference.backends.bootstrap import scale_to_largest
 from bayesrank.inference.resample import arguments
-from bayesrank.inference.resample.jackknife import ranker_jackknife
+from bayesrank.inference.resample.corrections import ranker_jackknife
 from bayesrank.inference.resample.weights import resample
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty

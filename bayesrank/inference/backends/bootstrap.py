@@ -22,8 +22,7 @@ from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.inference.fits.fit import symmetric_root
 from bayesrank.inference.fits.symmetry import exchange_alike
 from bayesrank.inference.resample.arguments import Arguments, Array, ScoreOf, point_arguments
-from bayesrank.inference.resample.jackknife import jackknife_corrected, scale
-from bayesrank.inference.resample.pseudo_unit import with_pseudo_unit
+from bayesrank.inference.resample.corrections import jackknife_corrected, scale, with_pseudo_unit
 from bayesrank.inference.resample.units import (
     ROUNDING,
     clusters_of,

@@ -27,6 +27,8 @@ SOME_UNITS = 10
 
 # Relative rounding errors of scores and of their spread are smaller.
 ROUNDING = 1e-9
+# More effective trials, or more degrees of freedom, change draws only by rounding.
+UNLIMITED = 1.0 / ROUNDING
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -208,6 +210,11 @@ class Contributions:
         deviations[:, size <= ROUNDING] = 0.0
         freedom = float((n - 1.0).sum()) if sizes is None else freedom_of(sizes)
         return cls(deviations, freedom)
+
+    @classmethod
+    def without(cls, scores: Array, **units: Any) -> Self | None:
+        """Build the table from scores without each unit; None if some of these do not exist."""
+        return cls.of(scores, left_out=True, **units) if np.isfinite(scores).all() else None
 
     @property
     def covariance(self) -> Array:
