@@ -336,7 +336,7 @@ def test_extras_are_a_point_estimate():
 def test_draws_do_not_depend_on_the_number_of_threads(monkeypatch, cores):
     data = simulate()
     _, expected = draws_of(data, "avg", draws=20)
-    monkeypatch.setattr(module.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
     _, found = draws_of(data, "avg", draws=20)
     np.testing.assert_array_equal(found, expected)
 
