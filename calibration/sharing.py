@@ -14,6 +14,7 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference import run as chains
 from bayesrank.inference.backends import bootstrap, optimum
 from bayesrank.inference.graph import fit as sampling
 from bayesrank.inference.graph.fit import sample
@@ -45,7 +46,7 @@ def shared_work() -> Iterator[list[float]]:
         # it would keep the stand-in, and all work with it.
         for module, name, function in (
             # What runs the chunks has limited the threads; to look for libraries again takes long.
-            (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
+            (chains, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
             (weights, "draw_cells", work.of_data(draw_cells)),
             (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),
