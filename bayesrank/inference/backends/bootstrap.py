@@ -22,7 +22,7 @@ from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.inference.fits.fit import symmetric_root
 from bayesrank.inference.fits.symmetry import exchange_alike
 from bayesrank.inference.resample.arguments import Arguments, Array, ScoreOf, point_arguments
-from bayesrank.inference.resample.corrections import jackknife_corrected, scale, with_pseudo_unit
+from bayesrank.inference.resample.corrections import jackknife_corrected, with_pseudo_unit
 from bayesrank.inference.resample.units import (
     ROUNDING,
     clusters_of,
@@ -140,16 +140,17 @@ def _draw(run: Run, score_of: ScoreOf, *, turns: bool) -> Array:
 
 def _recentre(run: Run, score: Array, draws: Array) -> Array:
     """Return draws with the spread of independent units; discontinuous ones around the estimate."""
+    mean = draws.mean(axis=(0, 1))
     if run.method.smooth:
         if run.target == "benchmark":
             widening = widening_for_fewer_trials(run.responses, run.method.data, run.unit)
-            draws = scale(draws, widening)
+            draws = mean + widening * (draws - mean)
         whole = run.target == "population" or run.unit in _WHOLE_UNITS
         # The truth is outside the scores of all n units with probability 2^(1 - n), 6 % for five.
         few = whole and len(_unit_sizes(run)) <= FEW_UNITS
         return normal_like(draws, np.random.default_rng(run.seed)) if few else draws
     if not _is_mean_of_samples(run):
-        draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
+        draws = score + _widening(run) * (draws - mean)
     if run.method.kind != "rating":
         return draws
     # The mean rating has a skewed distribution: the truth is the estimate minus its error (the

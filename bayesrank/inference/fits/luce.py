@@ -326,19 +326,14 @@ class WinnerSets:
     """Winner sets of several sizes under scores, where x = exp(score / size).
 
     `log_normaliser`, of shape (resample, size), is log e_t(exp(theta / t)). The joint inclusion
-    probabilities are products of `factors`, the shares of `entering` in `staying`,
-    (resample, size, point, system), with weights of the `points`, (resample, size, point).
+    probabilities are products of `factors`, the parts of the factors of the generating function
+    with the system, (resample, size, point, system), with weights of the `points`, (resample, size,
+    point).
     """
 
     log_normaliser: Array
-    entering: NDArray[np.complex128]
-    staying: NDArray[np.complex128]
+    factors: NDArray[np.complex128]
     points: NDArray[np.complex128]
-
-    @cached_property
-    def factors(self) -> NDArray[np.complex128]:
-        """Parts of the factors of the generating function with the system, at the points."""
-        return self.entering / self.staying
 
     @cached_property
     def inclusion(self) -> Array:
@@ -378,7 +373,7 @@ def winner_sets(scores: Array, sizes: NDArray[np.int64]) -> WinnerSets:
     probability = density.real.sum(axis=-1)
     log_normaliser = np.log(probability) + np.log1p(odds).sum(axis=-1) - sizes * tilt
     points = density / probability[..., np.newaxis]
-    return WinnerSets(log_normaliser + top, entering, staying, points)
+    return WinnerSets(log_normaliser + top, entering / staying, points)
 
 
 def tilted(log_x: Array, sizes: NDArray[np.int64]) -> tuple[Array, Array]:

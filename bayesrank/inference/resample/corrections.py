@@ -92,12 +92,6 @@ def battle_jackknife(
     return None
 
 
-def scale(draws: Array, factor: Array | float) -> Array:
-    """Multiply deviations from the mean of each system by factors."""
-    mean = draws.mean(axis=(0, 1))
-    return mean + factor * (draws - mean)
-
-
 def with_missing_variance(
     draws: Array, table: Contributions, seed: np.random.SeedSequence
 ) -> Array:
