@@ -39,6 +39,10 @@ class NormalPrior(NamedTuple):
     mean: NDArray[np.float64] | float = 0.0
     precision: Any = 0.0
 
+    def gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the gradient of the log-density, of the shape of `x`."""
+        return self.precision * (self.mean - x)
+
 
 FLAT = NormalPrior()
 

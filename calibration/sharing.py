@@ -14,12 +14,12 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.inference import run as chains
 from bayesrank.inference.backends import bootstrap, optimum
 from bayesrank.inference.graph import fit as sampling
 from bayesrank.inference.graph.fit import sample
-from bayesrank.inference.resample import trials
-from bayesrank.inference.resample.trials import draw_cells, draw_trial_weights
-from bayesrank.inference.resample.weights import resample
+from bayesrank.inference.resample import weights
+from bayesrank.inference.resample.weights import draw_cells, draw_trial_weights, resample
 from bayesrank.inference.run import Run
 from bayesrank.method import load_function
 from bayesrank.methods import bayes, condorcet, elimination, kemeny, preferences, voting
@@ -46,10 +46,10 @@ def shared_work() -> Iterator[list[float]]:
         # it would keep the stand-in, and all work with it.
         for module, name, function in (
             # What runs the chunks has limited the threads; to look for libraries again takes long.
-            (bootstrap, "threadpool_limits", lambda *_, **__: nullcontext()),
+            (chains, "threadpool_limits", lambda *_, **__: nullcontext()),
             (bootstrap, "resample", work.of_kind(resample)),
-            (trials, "draw_cells", work.of_data(draw_cells)),
-            (trials, "draw_trial_weights", work.of_data(draw_trial_weights)),
+            (weights, "draw_cells", work.of_data(draw_cells)),
+            (weights, "draw_trial_weights", work.of_data(draw_trial_weights)),
             (bayes, "draw_worths", work.worths),
             (condorcet, "score_by_component", work.orders),
             (condorcet, "score_compiled", work.locked),

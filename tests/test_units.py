@@ -5,7 +5,7 @@ import pytest
 
 from bayesrank import Battles, Comparisons, Responses, rank
 from bayesrank.errors import CalibrationWarning
-from bayesrank.inference.resample.trials import widening_for_fewer_trials
+from bayesrank.inference.resample.weights import widening_for_fewer_trials
 from bayesrank.ranking import draw_scores, point_estimate
 
 NAMES = np.array(list("abcd"))

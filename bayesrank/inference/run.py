@@ -1,6 +1,8 @@
 """Records that rank(), the back ends and the result tree exchange, and names of dimensions."""
 
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from bayesrank.battle_states import groups_of, periods_of
 from bayesrank.battles import Battles, with_covariates
@@ -204,6 +207,21 @@ class Estimate:
     calibration: str = "none"
 
 
+def draw_chains(
+    seed: np.random.SeedSequence,
+    draw_chain: Callable[[np.random.SeedSequence], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Draw the chains in threads, of shape (chain, ...), each with its own seed from `seed`.
+
+    NumPy's generators and most of its arithmetic release the interpreter. The draws do not depend
+    on the number of threads. The matrices are small: threads of BLAS within these threads would
+    cost more than they save.
+    """
+    workers = min(N_CHAINS, os.cpu_count() or 1)
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        return np.stack(list(pool.map(draw_chain, seed.spawn(N_CHAINS))))
+
+
 def by_chain(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     """Split draws of shape (size, ...) into chains of shape (chain, draw, ...)."""
     return draws.reshape(N_CHAINS, len(draws) // N_CHAINS, *draws.shape[1:])
@@ -236,11 +254,7 @@ def label_parameters(
         name: (_dims(name, np.ndim(v), leading), np.asarray(v)) for name, v in values.items()
     }
     sizes = {dim: n for dims, v in variables.values() for dim, n in zip(dims, v.shape, strict=True)}
-    labels = {
-        "system": data.systems,
-        "question": getattr(data, "questions", ()),
-        **(named or {}),
-    }
+    labels = {"system": data.systems, "question": getattr(data, "questions", ()), **(named or {})}
     coords: dict[str, Any] = {
         dim: label_index(dim, names) for dim, names in labels.items() if dim in sizes
     }

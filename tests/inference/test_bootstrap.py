@@ -11,7 +11,7 @@ from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
 from bayesrank.inference.backends.bootstrap import scale_to_largest
 from bayesrank.inference.resample import arguments
-from bayesrank.inference.resample.jackknife import ranker_jackknife
+from bayesrank.inference.resample.corrections import ranker_jackknife
 from bayesrank.inference.resample.weights import resample
 from bayesrank.method import load_function
 from bayesrank.methods.accuracy import inverse_difficulty
@@ -336,7 +336,7 @@ def test_extras_are_a_point_estimate():
 def test_draws_do_not_depend_on_the_number_of_threads(monkeypatch, cores):
     data = simulate()
     _, expected = draws_of(data, "avg", draws=20)
-    monkeypatch.setattr(module.os, "cpu_count", lambda: cores)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
     _, found = draws_of(data, "avg", draws=20)
     np.testing.assert_array_equal(found, expected)
 

@@ -17,8 +17,8 @@ from bayesrank.inference.calibrate.sandwich import (
 )
 from bayesrank.inference.calibrate.variation import Variation, gradient_variation
 from bayesrank.inference.fits.fit import constrained_steps, symmetric_root
-from bayesrank.inference.resample.trials import widening_for_single_answers
 from bayesrank.inference.resample.units import Contributions
+from bayesrank.inference.resample.weights import widening_for_single_answers
 from bayesrank.inference.run import Estimate, Run
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Laplace, Normal

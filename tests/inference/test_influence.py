@@ -17,7 +17,10 @@ from bayesrank.inference.calibrate.variation import (
     ModelPart,
     Variation,
     answer_variation,
+    delete_many_jackknife,
     graph_mode,
+    jackknife_by_refits,
+    question_jackknife,
     variation_at,
 )
 from bayesrank.inference.fits import marginal, published_irt
@@ -25,11 +28,6 @@ from bayesrank.inference.fits.item_models import fit_rasch, fit_trials, growth, 
 from bayesrank.inference.fits.luce import fit_bradley_terry_luce, fit_davidson_luce
 from bayesrank.inference.fits.table import bradley_terry_luce, davidson_luce
 from bayesrank.inference.graph.fit import fit as fit_graph
-from bayesrank.inference.resample.jackknife import (
-    delete_many_jackknife,
-    jackknife_by_refits,
-    question_jackknife,
-)
 from bayesrank.inference.resample.units import Contributions, clusters_of
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, Normal, NormalPrior

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayesrank import Battles, Comparisons, Responses
-from bayesrank.inference.resample.jackknife import (
+from bayesrank.inference.resample.corrections import (
     battle_jackknife,
     ranker_jackknife,
     with_common_variance,

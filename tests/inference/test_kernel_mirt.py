@@ -6,9 +6,9 @@ from scipy.special import expit
 
 from bayesrank import Responses, check, rank
 from bayesrank.errors import DataError
+from bayesrank.inference.calibrate.variation import jackknife_by_refits
 from bayesrank.inference.fits.item_models import fit_mirt, mirt_problem
 from bayesrank.inference.fits.item_table import mirt as fit_responses
-from bayesrank.inference.resample.jackknife import jackknife_by_refits
 from bayesrank.models.factor_reference import FactorReference
 from bayesrank.priors import Normal
 

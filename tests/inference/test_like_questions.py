@@ -7,7 +7,7 @@ import pytest
 
 from bayesrank.counting import distinct_columns
 from bayesrank.inference.calibrate.variation import Mode
-from bayesrank.inference.fits import item_counts
+from bayesrank.inference.fits import symmetry
 from bayesrank.inference.fits.item_likelihoods import Guessing
 from bayesrank.inference.fits.item_models import (
     fit_mirt,
@@ -52,10 +52,10 @@ def repeated(n_systems, n_kinds, seed):
 @pytest.mark.parametrize("shape", [(5, 7), (9, 4)], ids=str)
 def test_like_questions_are_fitted_as_one(kind, shape, monkeypatch):
     counts = repeated(*shape, seed=11)
-    monkeypatch.setattr(item_counts, "CACHE_CELLS", 0)
+    monkeypatch.setattr(symmetry, "CACHE_CELLS", 0)
     merged = FITS[kind](*counts)
     each = np.arange(counts[0].shape[1])
-    monkeypatch.setattr(item_counts, "distinct_columns", lambda answers: (each, each))
+    monkeypatch.setattr(symmetry, "distinct_columns", lambda answers: (each, each))
     apart = FITS[kind](*counts)
     assert bool(merged.converged) == bool(apart.converged)
     np.testing.assert_allclose(merged.score, apart.score, atol=1e-9)
@@ -69,7 +69,7 @@ def test_like_questions_of_a_small_table_are_merged_where_maxima_are_searched(co
     right, trials = repeated(5, 7, seed=3)
     prior = NormalPrior(0.0, 1.0)
     problem = (rasch_items if concave else published_items)(right, trials, prior=prior)[0]
-    found = item_counts.merged_questions(problem)
+    found = symmetry.merged_questions(problem)
     assert (found.reduced.likelihood.shape[2] == 7) is merged
 
 
@@ -102,7 +102,7 @@ def test_like_questions_that_fit_better_apart_do_not_end_at_a_saddle(
     ability = rng.normal(size=(n_systems, 1))
     chance = 1.0 / (1.0 + np.exp(rng.normal(size=60) - ability))
     right = (rng.random(chance.shape) < chance).astype(float)
-    monkeypatch.setattr(item_counts, "CACHE_CELLS", 0)
+    monkeypatch.setattr(symmetry, "CACHE_CELLS", 0)
     fit = fit_published_items(
         right, np.ones_like(right), prior=NormalPrior(0.0, 1.0), guessing=guessing
     )

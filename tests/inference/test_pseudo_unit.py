@@ -5,7 +5,7 @@ import pytest
 
 from bayesrank import METHODS, Battles, Responses, rank
 from bayesrank.errors import DataError
-from bayesrank.inference.resample import arguments, pseudo_unit
+from bayesrank.inference.resample import arguments, corrections
 from bayesrank.inference.run import Run
 from bayesrank.methods.accuracy import avg
 
@@ -104,7 +104,7 @@ def test_equal_systems_are_tied_and_yet_uncertain(method):
 def test_scores_that_vary_are_left_as_they_are():
     run = run_of(Responses(outcomes(0.5, 0.6)), "benchmark")
     draws = np.random.default_rng(0).random((4, 5, 2))
-    found = pseudo_unit.with_pseudo_unit(
+    found = corrections.with_pseudo_unit(
         run, draws, lambda _: pytest.fail("nothing is to be drawn"), np.random.default_rng(0)
     )
     assert found is draws
@@ -122,7 +122,7 @@ def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
     draws = np.ones((4, 5, 2))
     draws[..., 1] = np.random.default_rng(0).random((4, 5))
     run = run_of(data, "population")
-    found = pseudo_unit.with_pseudo_unit(run, draws, score_of, np.random.default_rng(0))
+    found = corrections.with_pseudo_unit(run, draws, score_of, np.random.default_rng(0))
     assert sizes == [7, 7, 6]
     assert (found[..., 0] < 1.0).sum() == 10
     np.testing.assert_array_equal(found[..., 1], draws[..., 1])
@@ -203,8 +203,8 @@ def test_one_battle_more_comes_after_the_others_against_a_system_that_was_met():
         time=[3.0, 1.0, 7.0, 2.0],
         systems=list("abc"),
     )
-    log = pseudo_unit.log_of(data)
-    longer = pseudo_unit._longer_log(log, 0, np.array([1, 2]))
+    log = corrections.log_of(data)
+    longer = corrections._longer_log(log, 0, np.array([1, 2]))
     for name in ("first", "second", "outcome", "time", "both_bad"):
         np.testing.assert_array_equal(getattr(longer, name)[:4], getattr(log, name))
     np.testing.assert_array_equal(longer.first[4:], 0)
@@ -218,7 +218,7 @@ def test_one_battle_more_comes_after_the_others_against_a_system_that_was_met():
 def test_one_event_or_question_more_is_anywhere_among_the_others(target):
     data = Responses(outcomes(1.0, 0.5)[:, :4, :3])
     more, added = arguments.with_prior_questions(data), 4 + np.arange(200) % 4
-    orders = pseudo_unit._orders(more, 4, target, added, np.random.default_rng(0))
+    orders = corrections._orders(more, 4, target, added, np.random.default_rng(0))
     trial, question = np.divmod(orders, 8)
     n_more = 1 if target == "benchmark" else 3
     assert orders.shape == (200, 12 + n_more)

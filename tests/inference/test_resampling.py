@@ -8,8 +8,7 @@ import pytest
 from bayesrank import Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.resample import arguments as resampling
-from bayesrank.inference.resample.trials import require_two_trials
-from bayesrank.inference.resample.weights import question_weights, resample
+from bayesrank.inference.resample.weights import question_weights, require_two_trials, resample
 from bayesrank.ranking import draw_scores
 
 SIZE = 60_000

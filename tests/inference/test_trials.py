@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayesrank.inference.resample.trials import draw_right, quantile_table
+from bayesrank.inference.resample.weights import draw_right, quantile_table
 
 
 @pytest.mark.parametrize("sizes", [(1,), (2,), (10,), (80,), (250,), (300,), (1, 3, 4, 17), (0, 7)])

@@ -9,8 +9,8 @@ from bayesrank import Responses
 from bayesrank.inference.calibrate import unit_likelihoods
 from bayesrank.inference.calibrate.variation import Mode, ModelPart, Variation, variation_at
 from bayesrank.inference.fits.item_models import fit_rasch
-from bayesrank.inference.resample.trials import widening_for_single_answers
 from bayesrank.inference.resample.units import Contributions
+from bayesrank.inference.resample.weights import widening_for_single_answers
 from bayesrank.priors import NormalPrior
 from bayesrank.ranking import draw_scores
 

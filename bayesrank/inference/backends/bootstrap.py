@@ -12,24 +12,17 @@ accelerations of BCa intervals (1.2 points at most), and a double bootstrap of `
 """
 
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.inference.fits.fit import symmetric_root
 from bayesrank.inference.fits.symmetry import exchange_alike
 from bayesrank.inference.resample.arguments import Arguments, Array, ScoreOf, point_arguments
-from bayesrank.inference.resample.jackknife import jackknife_corrected, scale
-from bayesrank.inference.resample.pseudo_unit import with_pseudo_unit
-from bayesrank.inference.resample.trials import (
-    widening_for_fewer_trials,
-)
+from bayesrank.inference.resample.corrections import jackknife_corrected, with_pseudo_unit
 from bayesrank.inference.resample.units import (
     ROUNDING,
     clusters_of,
@@ -37,8 +30,8 @@ from bayesrank.inference.resample.units import (
     warn_of_few_groups,
     warn_of_few_units,
 )
-from bayesrank.inference.resample.weights import resample
-from bayesrank.inference.run import N_CHAINS, Data, Estimate, Run, split_scores
+from bayesrank.inference.resample.weights import resample, widening_for_fewer_trials
+from bayesrank.inference.run import Data, Estimate, Run, draw_chains, split_scores
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -142,26 +135,22 @@ def _draw(run: Run, score_of: ScoreOf, *, turns: bool) -> Array:
         scores = np.concatenate([score_of(batch) for batch in batches])
         return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
 
-    # NumPy's generators and most of its arithmetic release the interpreter, so chains run in
-    # threads. Each has its own seed, so the draws do not depend on the number of threads. The
-    # matrices are small: threads of BLAS within these threads would cost more than they save.
-    workers = min(N_CHAINS, os.cpu_count() or 1)
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        return np.stack(list(pool.map(draw_chain, run.seed.spawn(N_CHAINS))))
+    return draw_chains(run.seed, draw_chain)
 
 
 def _recentre(run: Run, score: Array, draws: Array) -> Array:
     """Return draws with the spread of independent units; discontinuous ones around the estimate."""
+    mean = draws.mean(axis=(0, 1))
     if run.method.smooth:
         if run.target == "benchmark":
             widening = widening_for_fewer_trials(run.responses, run.method.data, run.unit)
-            draws = scale(draws, widening)
+            draws = mean + widening * (draws - mean)
         whole = run.target == "population" or run.unit in _WHOLE_UNITS
         # The truth is outside the scores of all n units with probability 2^(1 - n), 6 % for five.
         few = whole and len(_unit_sizes(run)) <= FEW_UNITS
         return normal_like(draws, np.random.default_rng(run.seed)) if few else draws
     if not _is_mean_of_samples(run):
-        draws = score + _widening(run) * (draws - draws.mean(axis=(0, 1)))
+        draws = score + _widening(run) * (draws - mean)
     if run.method.kind != "rating":
         return draws
     # The mean rating has a skewed distribution: the truth is the estimate minus its error (the

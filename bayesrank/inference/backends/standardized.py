@@ -28,6 +28,7 @@ from bayesrank.inference.fits.standardized import StandardizedFit, fit_standardi
 from bayesrank.inference.resample.units import (
     ROUNDING,
     SOME_UNITS,
+    UNLIMITED,
     asked_clusters,
     effective_number,
     freedom_of,
@@ -43,9 +44,6 @@ Array = NDArray[np.float64]
 _CI_PROB = 0.95
 
 _TINY = np.finfo(np.float64).tiny
-
-# More effective trials, or more degrees of freedom, change draws only by rounding.
-UNLIMITED = 1.0 / ROUNDING
 
 # Probabilities at which distribution functions of scores are tabulated between their ends. Between
 # two of them a quantile has an error below 0.4 % of a standard deviation.

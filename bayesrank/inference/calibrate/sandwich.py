@@ -25,9 +25,12 @@ from bayesrank.inference.calibrate.variation import (
     ModelPart,
     Variation,
     answer_variation,
+    delete_many_jackknife,
     gradient_variation,
     graph_mode,
+    jackknife_by_refits,
     over_units,
+    question_jackknife,
     unit_variation,
     variation_at,
 )
@@ -36,11 +39,6 @@ from bayesrank.inference.fits.pair_rows import PairRows, pair_rows
 from bayesrank.inference.fits.pairs import PairCounts, pair_counts
 from bayesrank.inference.fits.vote_likelihoods import of_pairs
 from bayesrank.inference.resample.arguments import point_arguments
-from bayesrank.inference.resample.jackknife import (
-    delete_many_jackknife,
-    jackknife_by_refits,
-    question_jackknife,
-)
 from bayesrank.inference.resample.units import (
     ROUNDING,
     shown_units,

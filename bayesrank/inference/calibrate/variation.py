@@ -4,6 +4,7 @@ Units are questions, runs, right or wrong answers, events, or battles; a judge o
 battles is one unit. At an optimum, the influence of a unit on a score is the slope of its
 log-likelihood along the Newton step for the gradient of the score. So one direction per system
 gives the influences of all units, by central differences and without the gradients of the units.
+Where influences tell too little, the jackknife fits the data again without some of the units.
 Formulas and references: docs/uncertainty.md.
 """
 
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battles import Battles
+from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.unit_likelihoods import (
     QUESTION_PARAMETERS,
@@ -30,7 +31,6 @@ from bayesrank.inference.fits.fit import Unit, constrained_steps, symmetric_root
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.resample.arguments import batches, point_arguments
-from bayesrank.inference.resample.trials import widening_for_single_answers
 from bayesrank.inference.resample.units import (
     ROUNDING,
     SOME_UNITS,
@@ -42,7 +42,7 @@ from bayesrank.inference.resample.units import (
     student_variance,
     sums_over_clusters,
 )
-from bayesrank.inference.resample.weights import resample
+from bayesrank.inference.resample.weights import resample, widening_for_single_answers
 from bayesrank.inference.run import Run
 from bayesrank.log_odds import logistic
 from bayesrank.responses import Responses
@@ -54,6 +54,13 @@ if TYPE_CHECKING:
 # Bootstrap draws of battles, and of trials that systems do not share: a standard deviation has an
 # error of 2 %.
 _RESAMPLES = 2000
+
+
+# Most fits to parts of the data: the standard deviation of 50 contributions has an error of a
+# tenth. More clusters are joined at random into this number of parts.
+_MOST_PARTS = 50
+
+ScoresWithout = Callable[[NDArray[np.bool_]], Array]
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,9 @@ class Variation:
     @classmethod
     def of(cls, table: Contributions) -> Self:
         """Return the variation of a table of contributions."""
-        squares = ((table.widening * table.deviations**2) ** 2).sum(axis=0)
-        return cls(table.widening * table.covariance, table.freedom, squares)
+        widening = student_variance(table.freedom)
+        squares = ((widening * table.deviations**2) ** 2).sum(axis=0)
+        return cls(widening * table.covariance, table.freedom, squares)
 
     def crossed(self, other: "Variation", both: "Variation") -> "Variation":
         """Add another kind of units, and subtract `both`: units that share one unit of each kind.
@@ -366,19 +374,14 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     places[:, 2:] = np.arange(size, p)
     starts = np.arange(n_votes + 1) * slopes.shape[1]
     votes = csr_array((slopes.ravel(), places.ravel(), starts), shape=(n_votes, p))
-    held = csr_array((part, (codes, row)), shape=(n, n_votes))
     sizes = np.bincount(codes, part * problem.votes.weight[row], n)
     share = sizes / sizes.sum()
     scale = left_out_scale(share, n)
     weights = np.stack([scale, scale**2 * share, np.ones(n)])
-    sums, squares, fourth = np.zeros((3, p)), np.zeros((p, p)), np.zeros(p)
-    for some in batches(n, 8 * slopes.shape[1]):
-        gradients = held[some] @ votes
-        sums += weights[:, some] @ gradients
-        gradients.data *= np.repeat(scale[some], np.diff(gradients.indptr))
-        squares += (gradients.T @ gradients).toarray()
-        fourth += (gradients**4).sum(axis=0)
-    total, shared, pull = sums
+    gradients = csr_array((part, (codes, row)), shape=(n, n_votes)) @ votes
+    total, shared, pull = weights @ gradients
+    gradients.data *= np.repeat(scale, np.diff(gradients.indptr))
+    squares, fourth = (gradients.T @ gradients).toarray(), (gradients**4).sum(axis=0)
     # Gradients add up to the gradient of the prior; subtract the share of each unit in it.
     total -= (scale * share).sum() * pull
     shared -= 0.5 * (scale**2 * share**2).sum() * pull
@@ -387,3 +390,93 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     widening = student_variance(freedom)
     spread = widening * (squares - np.outer(total, total) / n)
     return Variation(spread, freedom, widening**2 * fourth)
+
+
+def question_jackknife(scores_without: ScoresWithout, data: Responses) -> Contributions | None:
+    """Return contributions of clusters of questions, many joined into parts; None if one lacks.
+
+    `scores_without` takes the questions of each part, (part, question), and returns the scores
+    without them, (part, system).
+    """
+    parts = _parts(data)
+    sizes = sums_over_clusters(data.trials.sum(axis=0, dtype=float), parts)
+    left_out = parts == np.arange(len(sizes))[:, np.newaxis]
+    return Contributions.without(scores_without(left_out), sizes=sizes)
+
+
+def delete_many_jackknife(
+    scores_without: ScoresWithout, score: Array, data: Responses
+) -> Contributions | None:
+    """Return contributions of questions by a jackknife that deletes many at once.
+
+    If the likelihood has several maxima, a fit without a few questions nearly always ends at
+    the maximum of all data. Deviations are from the estimate, not from their own mean. So an
+    estimate has wide intervals if most of the fits end at another maximum.
+    """
+    parts = _parts(data)
+    n = int(parts.max()) + 1
+    large = min(FEW_UNITS, n)
+    rng = np.random.default_rng(0)
+    joined = np.stack([rng.permutation(n) % large for _ in range(FEW_UNITS)])
+    left_out = (joined[:, parts] == np.arange(large)[:, np.newaxis, np.newaxis]) & (parts >= 0)
+    deviations = scores_without(left_out.reshape(-1, len(parts))) - score
+    deviations *= np.sqrt((large - 1) / len(deviations))
+    return Contributions(deviations, n - 1.0) if np.isfinite(deviations).all() else None
+
+
+def _parts(data: Responses) -> NDArray[np.intp]:
+    """Return the part of every question, -1 for questions that no system was asked."""
+    parts = asked_clusters(data)
+    n_parts = int(parts.max()) + 1
+    if n_parts > _MOST_PARTS:
+        joined = np.random.default_rng(0).permutation(n_parts) % _MOST_PARTS
+        parts = np.where(parts < 0, -1, joined[parts])
+    return parts
+
+
+def jackknife_by_refits(
+    refit: Callable[[Array, Array], Array], data: Responses, kind: str
+) -> Contributions | None:
+    """Return contributions of questions, runs or trials, by fits without them.
+
+    None if there is no estimate without some of them; `refit` is that of a `Fit`.
+    """
+    if kind == "question":
+        right, trials = (counts.astype(float) for counts in data.binary_counts)
+
+        def without(left_out: NDArray[np.bool_]) -> Array:
+            kept = ~left_out[:, np.newaxis, :]
+            return refit(right * kept, trials * kept)
+
+        return question_jackknife(without, data)
+    widening = widening_for_single_answers(data)
+    rng = np.random.default_rng(0)
+    n_parts = min(SOME_UNITS, data.shape[2])
+    n_divisions = _MOST_PARTS // n_parts
+    divisions = [_counts_of_parts(data, n_parts, kind, rng) for _ in range(n_divisions)]
+    # All in one call, a batch of fits.
+    scores = widening * refit(*(np.concatenate(counts) for counts in zip(*divisions, strict=True)))
+    found = Contributions.without(scores, strata=np.repeat(np.arange(n_divisions), n_parts))
+    if found is None:
+        return None
+    # Several divisions of the same trials have no more degrees of freedom than one.
+    units = data.trials - 1 if kind == "trial" else data.trials.max() - 1
+    freedom = min(found.freedom, float(np.maximum(units, 0).sum()))
+    deviations = found.deviations / np.sqrt(n_divisions)
+    return Contributions(deviations, freedom)
+
+
+def _counts_of_parts(
+    data: Responses, n_parts: int, kind: str, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return right answers and trials without each part, both (part, system, question)."""
+    n_systems, n_questions, n_trials = data.shape
+    shape = (1 if data.paired else n_systems, 1 if kind == "run" else n_questions, n_trials)
+    places = rng.random(shape)  # answers of one run of all systems may be dependent
+    if kind == "trial" and not data.paired:
+        places = np.where(data.observed, places, 1.0)  # missing trials come last
+    # In cells with fewer trials than parts the first trial is in a random part.
+    order = places.argsort(axis=-1).argsort(axis=-1)
+    order += rng.integers(n_parts, size=(*order.shape[:-1], 1))
+    kept = data.observed & (order % n_parts != np.arange(n_parts).reshape(-1, 1, 1, 1))
+    return (kept & (data.outcomes == 1)).sum(axis=-1, dtype=float), kept.sum(axis=-1, dtype=float)

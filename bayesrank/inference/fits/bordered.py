@@ -62,11 +62,10 @@ class Bordered:
         border (resample, k, n, m, j), and the further rows (resample, k, n, extra) and (resample,
         extra, m, j).
         """
-        if self.questions_first:
-            cross, border = self.uv.transpose(0, 4, 3, 1, 2), self.on_v.transpose(0, 3, 2, 1)
-            return self.vv, self.uu, cross, border, self.on_u
-        cross, border = self.uv.transpose(0, 2, 1, 3, 4), self.on_u.transpose(0, 3, 2, 1)
-        return self.uu, self.vv, cross, border, self.on_v
+        axes = (0, 4, 3, 1, 2) if self.questions_first else (0, 2, 1, 3, 4)
+        border, beside = self._ordered(self.on_u, self.on_v)
+        sides = self._ordered(self.uu, self.vv)
+        return *sides, self.uv.transpose(axes), border.transpose(0, 3, 2, 1), beside
 
     @cached_property
     def _factors(self) -> "_Factors":
@@ -96,12 +95,12 @@ class Bordered:
 
     def _solve(self, gu: Array, gv: Array) -> tuple[Array, Array]:
         """Return the steps for right sides, (resample, system, a, right) and likewise."""
-        first, other = (gv, gu) if self.questions_first else (gu, gv)
+        first, other = self._ordered(gu, gv)
         through, complement = self._eliminate(first, other)
         size = complement.shape[1]
         x = solve_or_nan(complement[..., :size], complement[..., size:])
         step, beside = self._back(through, x), x[:, : other[0, ..., 0].size].reshape(other.shape)
-        return self._sides(step, beside)
+        return self._ordered(step, beside)
 
     def definite(self) -> NDArray[np.bool_]:
         """Return which matrices are positive definite along the free directions, (resample,).
@@ -109,7 +108,7 @@ class Bordered:
         By the signs of the eigenvalues of blocks and Schur complement, which add up to those of the
         whole (Haynsworth): each row that is held has one negative one, and couplings their own.
         """
-        first, other = (self.vv, self.uu) if self.questions_first else (self.uu, self.vv)
+        first, other = self._ordered(self.uu, self.vv)
         with np.errstate(divide="ignore", invalid="ignore"):  # singular blocks
             complement = self._eliminate(first[..., :0], other[..., :0])[1]
         if not np.isfinite(complement).all():
@@ -127,7 +126,7 @@ class Bordered:
         """
         one = replace(self.take(np.arange(1)), on_u=self.on_u[:1, :0], on_v=self.on_v[:1, :0])
         one = replace(one, corner=self.corner[:1, :0])
-        first, other = (one.vv, one.uu) if one.questions_first else (one.uu, one.vv)
+        first, other = one._ordered(one.uu, one.vv)
         values, vectors = np.linalg.eigh(first[0])
         worst = int(values[:, 0].argmin())
         inside = np.zeros(first.shape[:-1])
@@ -138,12 +137,12 @@ class Bordered:
         step = one._back(through, beside)[..., 0]
         length = 1.0 + float((step**2).sum())
         if values[worst, 0] <= along[0] / length:
-            return float(values[worst, 0]), *self._sides(inside, np.zeros(other.shape[:-1]))
-        return float(along[0] / length), *self._sides(step, beside.reshape(other.shape[:-1]))
+            return float(values[worst, 0]), *self._ordered(inside, np.zeros(other.shape[:-1]))
+        return float(along[0] / length), *self._ordered(step, beside.reshape(other.shape[:-1]))
 
-    def _sides(self, first: Array, other: Array) -> tuple[Array, Array]:
-        """Return the parts of systems and of questions."""
-        return (other, first) if self.questions_first else (first, other)
+    def _ordered(self, u: Array, v: Array) -> tuple[Array, Array]:
+        """Put the side that is eliminated first; or, of sides so ordered, the systems."""
+        return (v, u) if self.questions_first else (u, v)
 
     def _eliminate(self, side: Array, other_side: Array) -> tuple[Array, Array]:
         """Eliminate one side: return the input of :meth:`_back`, the complement and right sides."""
@@ -213,7 +212,7 @@ class Bordered:
             own = rng.standard_normal((n * k, x.shape[1])) - through[0][:, drawn] @ x
             own -= back.T @ (onto.T @ own + across @ x[:kept])
             side = self._factors.halve_back(own.reshape(1, k, n, -1)).swapaxes(1, 2)
-            u, v = self._sides(side[0], x[:kept].reshape(m, j, -1))
+            u, v = self._ordered(side[0], x[:kept].reshape(m, j, -1))
             points[rows] = joined(u.transpose(2, 0, 1), v.transpose(2, 0, 1))
         return points
 

@@ -316,37 +316,24 @@ def symmetric_root(covariance: Array) -> Array:
     return (vectors * np.sqrt(values)) @ vectors.T
 
 
-@dataclass(frozen=True)
-class NormalScores:
-    """A normal prior on zero-sum scores: centred means, (system,), and a precision, 0 for none."""
-
-    mean: Array
-    precision: float
-
-    @classmethod
-    def of(cls, prior: NormalPrior, size: int) -> Self:
-        """Centre the means of a prior on so many scores."""
-        if np.ndim(prior.mean) == 0:  # a common mean has no effect
-            return cls(np.zeros(size), prior.precision)
-        return cls(centred(np.asarray(prior.mean, dtype=np.float64)), prior.precision)
-
-    def gradient(self, scores: Array) -> Array:
-        """Return the gradient of the log-density, of shape (resample, system)."""
-        return self.precision * (self.mean - scores)
+def zero_sum(prior: NormalPrior, size: int) -> NormalPrior:
+    """Return a prior on so many scores that sum to zero: its means, (system,), sum to zero too."""
+    return NormalPrior(centred(np.zeros(size) + prior.mean), prior.precision)
 
 
 @dataclass(frozen=True)
 class ZeroSumScores(ConcaveProblem, ABC):
     """A concave penalised log-likelihood whose first coordinates are the scores, with a prior."""
 
-    prior: NormalScores
+    # With a mean for each system, of `zero_sum`.
+    prior: NormalPrior
     # Attributes with an axis of resamples.
     by_resample: ClassVar[tuple[str, ...]] = ()
 
     @cached_property
     def size(self) -> int:
         """Number of systems."""
-        return len(self.prior.mean)
+        return np.size(self.prior.mean)
 
     @property
     def states(self) -> list[slice]:

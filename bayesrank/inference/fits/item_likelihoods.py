@@ -1,4 +1,4 @@
-r"""Likelihoods of right answers: log-odds of systems on questions, and sums over the answers.
+r"""Counts of right answers, their likelihoods, and approximations to begin with.
 
 The log-odds of system l on question m, in trial t, are
 
@@ -14,11 +14,12 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayesrank.inference.fits.newton import Array
 from bayesrank.inference.fits.two_sided import Cells, Exact, Expansion
-from bayesrank.log_odds import logistic
+from bayesrank.log_odds import logistic, smoothed_log_odds
+from bayesrank.priors import POOLED_DF
 
 # exp of a difference within twice this bound neither overflows nor underflows.
 _LARGEST = 300.0
@@ -389,3 +390,109 @@ def _odds(states: Array, easy: Array) -> Array:
         np.exp(np.minimum(np.maximum(values, -_LARGEST), _LARGEST)) for values in (states, easy)
     )
     return by_state[..., np.newaxis] * by_question[:, np.newaxis, np.newaxis]
+
+
+@dataclass(frozen=True)
+class ItemCounts:
+    """Counts per system and question, flattened over resamples.
+
+    `right` and `trials` are of shape (resample, system, question), 0 in questions that are left
+    out; `by_question` and `asked`, (resample, question), are their sums. `left_out`, of that shape,
+    are questions that carry no information, and `limit`, (..., question), is their difficulty:
+    minus infinity if everybody was right, infinity if everybody was wrong, NaN if nobody was asked;
+    0 for the others, and None where all are kept. `lead` is the shape of the resample axes.
+    """
+
+    right: Array
+    trials: Array
+    by_question: Array
+    asked: Array
+    left_out: NDArray[np.bool_]
+    limit: Array | None
+    lead: tuple[int, ...]
+
+    @cached_property
+    def by_system(self) -> Array:
+        """Number right over questions, of shape (resample, system)."""
+        return self.right.sum(axis=-1)
+
+    @cached_property
+    def played(self) -> Array:
+        """Number of trials over questions, of shape (resample, system)."""
+        return self.trials.sum(axis=-1)
+
+
+def item_counts(correct: ArrayLike, trials: ArrayLike, *, drop: bool) -> ItemCounts:
+    """Flatten counts of shape (..., system, question), and leave out questions without information.
+
+    With `drop`, those are all that every system answers alike, else those that nobody was asked.
+    """
+    tables = (np.asarray(table, dtype=np.float64) for table in (correct, trials))
+    right, total = np.broadcast_arrays(*tables)
+    lead, shape = right.shape[:-2], (-1, *right.shape[-2:])
+    right, total = right.reshape(shape), total.reshape(shape)
+    by_question, asked = right.sum(axis=-2), total.sum(axis=-2)
+    none_wrong, none_right = (total - right).sum(axis=-2) <= 0.0, by_question <= 0.0
+    left_out = none_wrong | none_right if drop else none_wrong & none_right
+    limit = None
+    if left_out.any():
+        keep = ~left_out
+        limit = np.select([keep, ~none_right, ~none_wrong], [0.0, -np.inf, np.inf], np.nan)
+        limit = limit.reshape(*lead, -1)
+        right, total = right * keep[:, None, :], total * keep[:, None, :]
+        by_question, asked = by_question * keep, asked * keep
+    return ItemCounts(right, total, by_question, asked, left_out, limit, lead)
+
+
+def counted(data: ItemCounts) -> Rasch:
+    """Return the Rasch likelihood of counts over trials."""
+    return Rasch(data.by_system[..., np.newaxis], data.by_question, data.trials[:, :, np.newaxis])
+
+
+def limited(difficulty: Array, limit: Array | None) -> Array:
+    """Return difficulties, those of questions that were left out at their limits."""
+    return difficulty if limit is None else np.where(limit == 0.0, difficulty, limit)
+
+
+def known(values: Array, limit: Array | None) -> Array:
+    """Return other parameters of the questions, NaN for those that were left out."""
+    return values if limit is None else np.where(limit == 0.0, values, np.nan)
+
+
+def shrunk_log_odds(successes: Array, trials: Array) -> Array:
+    """Return smoothed log-odds of counts, (resample, n), shrunk as the hierarchical prior would.
+
+    Its variance is what is left of their spread beyond that of their errors.
+    """
+    log_odds, n = smoothed_log_odds(successes, trials), successes.shape[-1]
+    mean = log_odds.sum(axis=-1, keepdims=True) / n
+    deviation, chance = log_odds - mean, (successes + 0.5) / (trials + 1.0)
+    # The variance of log-odds is 1 / (n p q).
+    noise = 1.0 / (chance * (1.0 - chance) * np.maximum(trials, 1.0))
+    beyond = np.maximum((deviation * deviation - noise).sum(axis=-1, keepdims=True), 0.0)
+    variance = (POOLED_DF + beyond) / (POOLED_DF + n - 1.0)
+    return mean + deviation * (variance / (variance + noise))
+
+
+def stretched(ability: Array, difficulty: Array, weights: Array) -> tuple[Array, Array]:
+    """Turn marginal log-odds into abilities and difficulties (the PROX approximation).
+
+    Both are stretched by how much the other side spreads: log-odds of systems, and minus those of
+    questions, which are centred here with `weights`, (resample, question).
+
+    References
+    ----------
+    .. [1] L. Cohen. Approximate expressions for parameter estimates in the Rasch model. British
+       Journal of Mathematical and Statistical Psychology 32 (1979).
+       https://doi.org/10.1111/j.2044-8317.1979.tb00756.x
+    """
+    centre = (difficulty * weights).sum(axis=-1) / weights.sum(axis=-1)
+    difficulty = difficulty - centre[:, None]
+    spread, other = _variance(ability), _variance(difficulty)
+    both = np.concatenate([other, spread], axis=-1)
+    factors = np.sqrt((1.0 + both / 2.89) / np.maximum(1.0 - spread * other / 8.35, 0.25))
+    return ability * factors[:, :1], difficulty * factors[:, 1:]
+
+
+def _variance(values: Array) -> Array:
+    return np.vecdot(values, values)[:, np.newaxis] / values.shape[-1]

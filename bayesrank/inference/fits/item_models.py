@@ -17,18 +17,21 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.connectivity import linked_both_ways
 from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.fit import Fit, merge_noise
-from bayesrank.inference.fits.item_counts import (
+from bayesrank.inference.fits.item_likelihoods import (
+    NO_GUESSING,
+    Factors,
+    Guessing,
     ItemCounts,
+    Lines,
+    Rasch,
     counted,
     item_counts,
     limited,
-    merged_questions,
     shrunk_log_odds,
     stretched,
 )
-from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Factors, Guessing, Lines, Rasch
 from bayesrank.inference.fits.newton import Array
-from bayesrank.inference.fits.symmetry import Exchangeable
+from bayesrank.inference.fits.symmetry import Exchangeable, merged_questions
 from bayesrank.inference.fits.two_sided import Pooled, Quadratic, TwoSided
 from bayesrank.log_odds import finite_exp, logistic, smoothed_log_odds
 from bayesrank.models.factor_reference import FactorReference, Score, factor_reference

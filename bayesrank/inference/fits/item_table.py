@@ -7,7 +7,7 @@ the factory, where None means that the compiled graph of the factory is used.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeGuard, get_args
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -161,19 +161,21 @@ def dynamic_irt(
             f"has the penalty state_reg; got {walk_prior!r}: increments and their scale vanish "
             "together at the mode, so estimate the scale with backend='nuts'"
         )
-    if variant == "linear":
+    pooled = variant == "growth" and difficulty_prior == HIERARCHICAL
+    if variant == "linear" or (pooled and data.shape[2] == 1):
         return rasch(data, prior, difficulty_prior=difficulty_prior)
     abilities = prior.quadratic()
-    if abilities is None:
+    if abilities is None or not (pooled or _is_flat(difficulty_prior)):
         return None
     given = {"times": times, "prior": abilities}
-    if variant == "growth" and difficulty_prior == HIERARCHICAL:
-        if data.shape[2] == 1:
-            return rasch(data, prior, difficulty_prior=difficulty_prior)
-        return _fit_pooled_growth(data, slope_prior, given, score_target)
-    if not _is_flat(difficulty_prior):
-        return None
     data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
+    if pooled:
+        slopes = as_prior(slope_prior).quadratic()
+        if not (_is_proper(slopes) and _is_proper(abilities)):
+            return None
+        return fit_trials(
+            growth(data.outcomes, slope_prior=slopes, pooled=True, **given), score_target
+        )
     # Else a single run of right answers can make a slope infinite.
     if variant == "growth" and _is_flat(slope_prior) and slope_reg > 0:
         penalty = NormalPrior(0.0, 2.0 * slope_reg)
@@ -199,8 +201,7 @@ def mirt(
     abilities, loadings = prior.quadratic(), as_prior(loading_prior).quadratic()
     if not (_is_proper(abilities) and _is_proper(loadings) and loadings.mean == 0.0):
         return None
-    enough = 1 <= n_factors < min(data.shape[:2]) and score in get_args(Score)
-    if not enough or difficulty_prior != HIERARCHICAL:
+    if n_factors >= min(data.shape[:2]) or difficulty_prior != HIERARCHICAL:
         return None
 
     def fit_counts(right: ArrayLike, trials: ArrayLike) -> Fit:
@@ -293,18 +294,6 @@ def _fit_lines(
     # A common factor of the discriminations is the scale of the abilities, and has no prior.
     slopes = NormalPrior(0.0, slopes.precision)
     return fit_pooled_items(*data.binary_counts, slope_prior=slopes, prior=abilities, **guessing)
-
-
-def _fit_pooled_growth(
-    data: Responses, slope_prior: PriorLike, given: dict[str, Any], score_target: ScoreTarget
-) -> Fit | None:
-    """Fit growth with normal slopes and hierarchical difficulties."""
-    slopes = as_prior(slope_prior).quadratic()
-    if not (_is_proper(slopes) and _is_proper(given["prior"])):
-        return None
-    data.binary_counts  # noqa: B018 - raises unless outcomes are right or wrong
-    model = growth(data.outcomes, slope_prior=slopes, pooled=True, **given)
-    return fit_trials(model, score_target)
 
 
 def _uncentred(named: Named) -> Named:

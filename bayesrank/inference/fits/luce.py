@@ -25,12 +25,12 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import (
     Fit,
-    NormalScores,
     ZeroSumScores,
     centred,
     diagonals,
     first_scores,
     fit_scores,
+    zero_sum,
 )
 from bayesrank.inference.fits.newton import Array
 from bayesrank.log_odds import finite_exp, logistic, smoothed_log_odds, softplus
@@ -133,7 +133,7 @@ def set_choices(
     """Build the Bradley-Terry-Luce log-posterior; see :func:`fit_bradley_terry_luce`."""
     winners, losers = np.asarray(won, dtype=np.float64), np.asarray(lost, dtype=np.float64)
     counts = np.asarray(weights, dtype=np.float64)
-    scores = NormalScores.of(prior, winners.shape[-1])
+    scores = zero_sum(prior, winners.shape[-1])
     n_resamples = math.prod(counts.shape[:-1])
     return SetChoices(scores, winners, losers, counts.reshape(n_resamples, len(winners)))
 
@@ -214,7 +214,7 @@ def winner_set_counts(
 ) -> WinnerSetCounts:
     """Build the Davidson-Luce log-posterior given the sizes; see :func:`fit_davidson_luce`."""
     totals, counts = np.asarray(shares, dtype=np.float64), np.asarray(n_sets, dtype=np.float64)
-    scores = NormalScores.of(prior, totals.shape[-1])
+    scores = zero_sum(prior, totals.shape[-1])
     totals, counts = (each.reshape(-1, each.shape[-1]) for each in (totals, counts))
     occurring = np.flatnonzero((counts > 0.0).any(axis=0))
     return WinnerSetCounts(scores, totals, counts[:, occurring], occurring + 1)
@@ -326,19 +326,14 @@ class WinnerSets:
     """Winner sets of several sizes under scores, where x = exp(score / size).
 
     `log_normaliser`, of shape (resample, size), is log e_t(exp(theta / t)). The joint inclusion
-    probabilities are products of `factors`, the shares of `entering` in `staying`,
-    (resample, size, point, system), with weights of the `points`, (resample, size, point).
+    probabilities are products of `factors`, the parts of the factors of the generating function
+    with the system, (resample, size, point, system), with weights of the `points`, (resample, size,
+    point).
     """
 
     log_normaliser: Array
-    entering: NDArray[np.complex128]
-    staying: NDArray[np.complex128]
+    factors: NDArray[np.complex128]
     points: NDArray[np.complex128]
-
-    @cached_property
-    def factors(self) -> NDArray[np.complex128]:
-        """Parts of the factors of the generating function with the system, at the points."""
-        return self.entering / self.staying
 
     @cached_property
     def inclusion(self) -> Array:
@@ -378,7 +373,7 @@ def winner_sets(scores: Array, sizes: NDArray[np.int64]) -> WinnerSets:
     probability = density.real.sum(axis=-1)
     log_normaliser = np.log(probability) + np.log1p(odds).sum(axis=-1) - sizes * tilt
     points = density / probability[..., np.newaxis]
-    return WinnerSets(log_normaliser + top, entering, staying, points)
+    return WinnerSets(log_normaliser + top, entering / staying, points)
 
 
 def tilted(log_x: Array, sizes: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -30,7 +30,7 @@ from bayesrank.inference.fits.ability_posterior import (
     MarginalLikelihood,
 )
 from bayesrank.inference.fits.fit import MOST_DENSE, Fit, gaussian_draws, identified, merge_noise
-from bayesrank.inference.fits.item_counts import item_counts, known, limited
+from bayesrank.inference.fits.item_likelihoods import item_counts, known, limited
 from bayesrank.inference.fits.newton import Array, Optimum, Remembered, maximise_nonconcave
 from bayesrank.inference.fits.symmetry import maximise_past_saddles
 from bayesrank.log_odds import finite_exp, smoothed_log_odds

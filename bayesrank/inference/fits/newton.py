@@ -188,12 +188,9 @@ class _Step(NamedTuple):
     gained: NDArray[np.bool_] | None = None
 
 
-type _Safeguard = type[_TrustRegion | _LevenbergMarquardt]
-
-
 def maximise(problem: ConcaveProblem, start: Array) -> Optimum:
     """Maximise a batch of concave objectives from points of shape (resample, p)."""
-    return _in_pieces(problem, start, _TrustRegion, MAX_ITERATIONS, ERROR_TOLERANCE)
+    return _in_pieces(problem, start, False, MAX_ITERATIONS, ERROR_TOLERANCE)
 
 
 def maximise_nonconcave(
@@ -204,21 +201,21 @@ def maximise_nonconcave(
     It is never below the start, of shape (resample, p), but may be a saddle point; see
     :mod:`bayesrank.inference.fits.symmetry`. A resample is given up after `max_iterations`.
     """
-    return _in_pieces(problem, start, _LevenbergMarquardt, max_iterations, ERROR_TOLERANCE)
+    return _in_pieces(problem, start, True, max_iterations, ERROR_TOLERANCE)
 
 
 def _in_pieces(
-    problem: Any, start: Array, safeguard: _Safeguard, max_iterations: int, error_tolerance: float
+    problem: Any, start: Array, damps: bool, max_iterations: int, error_tolerance: float
 ) -> Optimum:
-    """Maximise as many objectives at a time as fit into the cache."""
+    """Maximise as many objectives at a time as fit into the cache, with damping if they need it."""
     size = max(1, CACHE_CELLS // problem.cells)
     with np.errstate(divide="ignore", invalid="ignore"):  # singular matrices make steps of NaN
         if len(start) <= size:
-            found = _iterate(problem, start, safeguard, max_iterations, error_tolerance)
+            found = _iterate(problem, start, damps, max_iterations, error_tolerance)
         else:
             cuts = np.split(np.arange(len(start)), np.arange(size, len(start), size))
             parts = [
-                _iterate(problem.take(cut), start[cut], safeguard, max_iterations, error_tolerance)
+                _iterate(problem.take(cut), start[cut], damps, max_iterations, error_tolerance)
                 for cut in cuts
             ]
             found = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -233,7 +230,7 @@ def _in_pieces(
     if error_tolerance == ERROR_TOLERANCE and rough.any():
         # From a point of symmetry the first steps shrink faster than later ones: go on.
         rows = np.flatnonzero(rough)
-        more = _in_pieces(problem.take(rows), point[rows], safeguard, max_iterations, 0.0)
+        more = _in_pieces(problem.take(rows), point[rows], damps, max_iterations, 0.0)
         point[rows], settled[rows] = more.point, more.converged
         iterations[rows] += more.iterations
         gradient_norm[rows] = more.gradient_norm
@@ -241,7 +238,7 @@ def _in_pieces(
 
 
 def _iterate(
-    problem: Any, start: Array, safeguard: _Safeguard, max_iterations: int, error_tolerance: float
+    problem: Any, start: Array, damps: bool, max_iterations: int, error_tolerance: float
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
     """Step until all resamples are done, leaving out those that are."""
     point, size = np.array(start, dtype=np.float64), len(start)
@@ -249,9 +246,10 @@ def _iterate(
     iterations = np.full(size, max_iterations)
     # Of the resamples that have not converged:
     rows, before, shortest, longest = np.arange(size), np.zeros(size), 0.0, 0.0
-    guard = safeguard(problem, point)
+    damping = _LevenbergMarquardt(problem, point) if damps else None
+    step = damping.step if damping else _safe_step
     for iteration in range(1, max_iterations + 1):
-        point, moved, most, whole, gained = guard.step(problem, point)
+        point, moved, most, whole, gained = step(problem, point)
         least = most if len(moved) == 1 else float(moved.min())
         if whole is None:  # comparisons are false for NaN
             if least > _LAST_STEP and least**3 > error_tolerance * longest**2:  # for none
@@ -276,36 +274,28 @@ def _iterate(
             if not left.size:
                 return ends, settled, iterations
             rows, problem, point, before = rows[left], problem.take(left), point[left], before[left]
-            guard.keep(left)
+            if damping:
+                damping.keep(left)
         shortest, longest = min(float(before.min()), _NEAR), min(float(before.max()), _NEAR)
     ends[rows] = point
     return ends, settled, iterations
 
 
-class _TrustRegion:
-    """Newton steps no longer than their reach allows."""
-
-    def __init__(self, problem: ConcaveProblem, point: Array) -> None:
-        pass
-
-    def keep(self, rows: Rows) -> None:
-        """Forget other resamples: there is no state."""
-
-    def step(self, problem: ConcaveProblem, point: Array) -> _Step:
-        """Take a safe step."""
-        step = problem.newton(point)
-        moved = np.maximum.reduce(np.abs(step), axis=-1)
-        most = float(moved.max())
-        if most <= _SMALL_STEP:  # not when NaN
-            return _Step(point + step, moved, most)
-        reach = problem.reach(point, step)
-        if reach.max() <= 1.0:
-            return _Step(point + step, moved, most)
-        length, finite = step_length(reach), np.isfinite(moved)
-        step *= length[:, np.newaxis]
-        step[~finite] = 0.0
-        moved = np.minimum(moved, _ENDLESS)
-        return _Step(point + step, moved, float(moved.max()), length == 1.0, finite)
+def _safe_step(problem: ConcaveProblem, point: Array) -> _Step:
+    """Take Newton steps no longer than their reach allows: a trust region."""
+    step = problem.newton(point)
+    moved = np.maximum.reduce(np.abs(step), axis=-1)
+    most = float(moved.max())
+    if most <= _SMALL_STEP:  # not when NaN
+        return _Step(point + step, moved, most)
+    reach = problem.reach(point, step)
+    if reach.max() <= 1.0:
+        return _Step(point + step, moved, most)
+    length, finite = step_length(reach), np.isfinite(moved)
+    step *= length[:, np.newaxis]
+    step[~finite] = 0.0
+    moved = np.minimum(moved, _ENDLESS)
+    return _Step(point + step, moved, float(moved.max()), length == 1.0, finite)
 
 
 class _LevenbergMarquardt:

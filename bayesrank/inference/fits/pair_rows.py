@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from bayesrank.formula import Design
 from bayesrank.inference.fits.existence import no_estimate_of_votes
-from bayesrank.inference.fits.fit import Fit, NormalScores, ZeroSumScores, anchored, merge_noise
+from bayesrank.inference.fits.fit import Fit, ZeroSumScores, anchored, merge_noise, zero_sum
 from bayesrank.inference.fits.newton import Array, Optimum, Remembered
 from bayesrank.inference.fits.pairs import PairLikelihood, displace
 from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteLikelihood, VoteModel, bind
@@ -452,7 +452,7 @@ class PairRows(ZeroSumScores):
 
     def without_priors(self) -> "PairRows":
         """Return the log-likelihood by itself."""
-        flat = NormalScores(np.zeros(self.size), 0.0)
+        flat = NormalPrior(np.zeros(self.size), 0.0)
         none = np.zeros_like(self.precision)
         found = replace(self, prior=flat, precision=none, step_sd=np.inf)
         vars(found)["_last"] = self._last  # of the same votes
@@ -496,8 +496,8 @@ def pair_rows(
     """
     votes = data if isinstance(data, VoteRows) else VoteRows.of(data)
     n_systems = len(votes.systems) // tree.n_states
-    scores = NormalScores.of(prior, n_systems)
-    scores = replace(scores, mean=np.tile(scores.mean, tree.n_states))
+    scores = zero_sum(prior, n_systems)
+    scores = scores._replace(mean=np.tile(scores.mean, tree.n_states))
     bound = bind(likelihood, votes)
     sizes = design.shape[1], len(bound.positive)
     mean, precision = (

@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 from bayesrank.connectivity import strongly_connected
 from bayesrank.inference.fits.fit import (
     Fit,
-    NormalScores,
     ZeroSumScores,
     diagonals,
     first_scores,
     fit_scores,
+    zero_sum,
 )
 from bayesrank.inference.fits.newton import Array, step_length
 from bayesrank.log_odds import finite_exp, softplus
@@ -363,8 +363,8 @@ class PairCounts(ZeroSumScores):
             scores = gradient[:, :size]
             scores += self.prior.gradient(point[:, :size])
         if self.tie_prior.precision and likelihood.start is not None:
-            pull = self.tie_prior.precision * (point[:, size] - self.tie_prior.mean)
-            gradient[:, size] -= np.where(likelihood.at_end(point[:, size]), 0.0, pull)
+            pull = self.tie_prior.gradient(point[:, size])
+            gradient[:, size] += np.where(likelihood.at_end(point[:, size]), 0.0, pull)
         return gradient, lambda: self._information(point, found)
 
     def _information(self, point: Array, derivatives: tuple[Array, ...]) -> Array:
@@ -421,8 +421,7 @@ def pair_counts(
     opponent), where leading axes are resamples.
     """
     won, tied = likelihood.sides(wins, ties)
-    of_scores = NormalScores.of(prior, won.shape[-1])
-    return PairCounts(of_scores, likelihood, won, tied, tie_prior)
+    return PairCounts(zero_sum(prior, won.shape[-1]), likelihood, won, tied, tie_prior)
 
 
 def fit_pairs(

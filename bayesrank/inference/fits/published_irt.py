@@ -23,19 +23,24 @@ from bayesrank.connectivity import linked_both_ways
 from bayesrank.counting import order_of_counts
 from bayesrank.inference.fits.bordered import Bordered, joined, parted
 from bayesrank.inference.fits.fit import Fit, Unit, merge_noise
-from bayesrank.inference.fits.item_counts import (
+from bayesrank.inference.fits.item_likelihoods import (
+    NO_GUESSING,
+    Guessing,
     ItemCounts,
+    Lines,
     item_counts,
     known,
     limited,
+)
+from bayesrank.inference.fits.item_models import Named, fit_rasch, named_lines
+from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Array, Optimum
+from bayesrank.inference.fits.symmetry import (
+    Exchangeable,
+    maximise_from_several,
     merged_questions,
     other_abilities,
     told_apart,
 )
-from bayesrank.inference.fits.item_likelihoods import NO_GUESSING, Guessing, Lines
-from bayesrank.inference.fits.item_models import Named, fit_rasch, named_lines
-from bayesrank.inference.fits.newton import MAX_DAMPED_ITERATIONS, MAX_ITERATIONS, Array, Optimum
-from bayesrank.inference.fits.symmetry import Exchangeable, maximise_from_several
 from bayesrank.inference.fits.two_sided import Expansion, Floor, Quadratic, TwoSided
 from bayesrank.log_odds import finite_exp, logistic, softplus
 from bayesrank.priors import FLAT, NormalPrior

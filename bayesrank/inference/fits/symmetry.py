@@ -1,9 +1,10 @@
-"""Exact ties of systems that the data cannot distinguish, and maxima past saddle points.
+"""Exact ties of systems that the data cannot distinguish, and the highest of several maxima.
 
 If two systems can be swapped without changing the data, their scores are equal under a concave
 objective. If the objective is not concave, a symmetric point may be a saddle point: the search
 leaves it along directions of negative curvature [1]_ and keeps the highest maximum, independently
-of the order of the systems.
+of the order of the systems. Questions that are answered alike are merged if that saves time, and
+told apart again if they fit better so.
 
 References
 ----------
@@ -12,15 +13,19 @@ References
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.counting import kinds_of_cells, told_apart
+from bayesrank.counting import distinct_columns, kinds_of_cells
+from bayesrank.counting import told_apart as refined
+from bayesrank.inference.fits.bordered import joined
 from bayesrank.inference.fits.fit import MOST_DENSE
+from bayesrank.inference.fits.item_likelihoods import ItemCounts
 from bayesrank.inference.fits.newton import (
+    CACHE_CELLS,
     MAX_DAMPED_ITERATIONS,
     Array,
     Optimum,
@@ -28,6 +33,8 @@ from bayesrank.inference.fits.newton import (
     SmoothProblem,
     maximise_nonconcave,
 )
+from bayesrank.inference.fits.two_sided import TwoSided
+from bayesrank.log_odds import smoothed_log_odds
 from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
@@ -49,6 +56,11 @@ _MOST_HALVINGS = 12
 SAME_LEVEL = 1e-9
 # Largest distance per coordinate between two results that are the same maximum.
 _SAME_PLACE = 1e-4
+# Abilities are clear if they explain this multiple of the variance of the strongest other
+# dimension.
+_CLEAR = 4.0
+# Number of the strongest other dimensions that are starting points.
+_DIMENSIONS = 3
 
 
 def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> Array:
@@ -119,7 +131,7 @@ class Exchangeable:
         kinds = np.unique(mean, return_inverse=True)[1]
         found = {}
         for row in np.flatnonzero((totals[:, 1:] == totals[:, :-1]).any(axis=1)):
-            systems, questions = told_apart(kinds_of_cells(right[row], trials[row]), kinds)
+            systems, questions = refined(kinds_of_cells(right[row], trials[row]), kinds)
             if systems.max() + 1 < len(systems):
                 found[int(row)] = systems, questions
         return cls(found)
@@ -324,3 +336,128 @@ def strongest_axes(shares: Array, directions: Array, least: int) -> Array:
         found.append(axes_of(directions[:, first:last]))
         first = last
     return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class Merged[Problem: TwoSided[Any]]:
+    """A problem and the same with its like questions merged; `place` is where each question is."""
+
+    whole: Problem
+    reduced: Problem
+    place: NDArray[np.intp]
+
+    def point(self, point: Array) -> Array:
+        """Return points of the merged questions."""
+        u, v = self.whole.split(point)
+        merged = np.empty((len(u), *self.reduced.likelihood.shape[2:]))
+        merged[:, self.place] = v
+        return joined(u, merged)
+
+    def spread(self, optimum: Optimum) -> Optimum:
+        """Return an optimum of merged questions as one of the questions one by one."""
+        u, v = self.reduced.split(optimum.point)
+        return optimum.at(joined(u, v[:, self.place]))
+
+    def maximise(self, start: Array) -> Optimum:
+        """Maximise from a point of the questions one by one."""
+        if self.reduced is self.whole:
+            return self.whole.maximise(start)
+        return self.spread(self.reduced.maximise(self.point(start)))
+
+
+def merged_questions[Problem: TwoSided[Any]](problem: Problem) -> Merged[Problem]:
+    """Merge the questions of one table that are answered alike, if that saves time.
+
+    Where merged ones may have other maxima, see :func:`told_apart`, only if that leaves a half.
+    A small table with one maximum or several constraints is fitted as it is, and there must be as
+    many questions left as constraints.
+    """
+    likelihood, n_held = problem.likelihood, len(problem.hold_v[0])
+    # Several tables are fitted at a time, see `newton`.
+    large = 2 * problem.cells > CACHE_CELLS or (n_held <= 1 and not likelihood.concave)
+    if problem.size == 1 and large and likelihood.answers is not None:
+        first, place = distinct_columns(likelihood.answers)
+        if n_held <= len(first) <= len(place) * (1.0 if likelihood.concave else 0.5):
+            return merged_kinds(problem, place)
+    return Merged(problem, problem, np.arange(likelihood.shape[2]))
+
+
+def merged_kinds[Problem: TwoSided[Any]](
+    problem: Problem, place: NDArray[np.intp]
+) -> Merged[Problem]:
+    """Merge questions of the same kind, of one table where these are answered alike."""
+    _, first, sizes = np.unique(place, return_index=True, return_counts=True)
+    counts, mean = sizes.astype(np.float64), np.asarray(problem.questions.mean)
+    rows = np.moveaxis(problem.hold_v[0], 1, 0)
+    held = np.zeros((len(counts), *rows.shape[1:]))
+    np.add.at(held, place, rows)
+    hold_v = np.moveaxis(held, 0, 1)
+    if len(hold_v) > 1:  # orthogonal again
+        hold_v = np.linalg.qr(hold_v.reshape(len(hold_v), -1).T)[0].T.reshape(hold_v.shape)
+    reduced = replace(
+        problem,
+        likelihood=problem.likelihood.merged(first, counts),
+        questions=replace(
+            problem.questions, mean=mean[first] if mean.ndim > 1 else mean, counts=counts
+        ),
+        pooled=problem.pooled and replace(problem.pooled, counts=counts),
+        hold_v=hold_v[np.newaxis],
+    )
+    return Merged(problem, reduced, place)
+
+
+def told_apart[Problem: TwoSided[Any]](
+    merged: Merged[Problem], optimum: Optimum, max_iterations: int
+) -> Optimum:
+    """Maximise further if separate like questions fit better: one of each such kind at a time.
+
+    An optimum of merged questions may be a saddle point of the questions one by one. Returns where
+    it ended, of the questions one by one.
+    """
+    place = merged.place
+    while np.bincount(place).max() > 1 and optimum.converged[0]:
+        point = merged.spread(optimum).point
+        if merged.whole.definite(point)[0]:
+            break
+        lowest = np.linalg.eigvalsh(merged.reduced.blocks(optimum.point).vv[0])[:, 0]
+        kind = int(np.where(np.bincount(place) > 1, lowest, np.inf).argmin())
+        place = place.copy()
+        place[np.flatnonzero(place == kind)[:1]] = len(lowest)
+        some = merged_kinds(merged.whole, place)
+        start = some.point(point)
+        found = maximise_past_saddles(some.reduced, start, max_iterations=max_iterations)
+        levels = some.reduced.value(found.point), merged.reduced.value(optimum.point)
+        if not is_higher(*(float(level[0]) for level in levels)):
+            break
+        merged, optimum = some, found
+    return merged.spread(optimum)
+
+
+def other_abilities(data: ItemCounts, size: int) -> dict[int, Array]:
+    """Return changes of points of that size, (start, size), for resamples that need more starts.
+
+    Their abilities in the Rasch model say less of the answers than a second dimension does: other
+    maxima are above either end of such dimensions.
+    """
+    rates = smoothed_log_odds(data.right, data.trials) * (data.trials > 0.0)
+    rest = rates - rates.mean(axis=-1, keepdims=True)
+    rest -= rest.mean(axis=-2, keepdims=True)
+    rest *= ~data.left_out[:, np.newaxis]
+    shares, directions = np.linalg.eigh(rest @ rest.swapaxes(1, 2))
+    # Not along the abilities, whose scale is that of their prior.
+    spread = smoothed_log_odds(data.by_system, data.played)
+    n_systems = spread.shape[-1]
+    signal = spread.var(axis=-1) * n_systems * (~data.left_out).sum(axis=-1)
+    others = {}
+    for row in np.flatnonzero(signal < _CLEAR * shares[:, -1]):
+        strong = strongest_axes(shares[row, ::-1], directions[row, :, ::-1], _DIMENSIONS)
+        # Along and against the strongest dimensions, and between any two.
+        first, second = np.triu_indices(len(strong), 1)
+        if len(strong) > _DIMENSIONS:
+            first = second = first[:0]
+        pairs = [strong[first] + sign * strong[second] for sign in (1.0, -1.0)]
+        ways = np.concatenate([strong, *pairs])
+        ways = np.concatenate([ways, -ways])
+        ways *= np.sqrt(n_systems / (ways**2).sum(axis=-1, keepdims=True))
+        others[int(row)] = np.pad(ways, ((0, 0), (0, size - n_systems)))
+    return others

@@ -29,12 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
-from bayesrank.counting import (
-    compare_cells,
-    compare_shared_trials,
-    compare_trials,
-    sum_over_levels,
-)
+from bayesrank.counting import compare_cells, compare_shared_trials, compare_trials, sum_over_levels
 from bayesrank.errors import DataError
 from bayesrank.inference.resample.units import has_clusters
 from bayesrank.methods.battle_ratings import Log

@@ -7,7 +7,7 @@ and runs, each with its own stratum.
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from bayesrank.errors import CalibrationWarning, DataError
 from bayesrank.responses import Responses
 from bayesrank.vote_rows import VoteRows
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Array = NDArray[np.float64]
 
 # With fewer units the estimate of the spread is imprecise.
@@ -24,6 +27,8 @@ SOME_UNITS = 10
 
 # Relative rounding errors of scores and of their spread are smaller.
 ROUNDING = 1e-9
+# More effective trials, or more degrees of freedom, change draws only by rounding.
+UNLIMITED = 1.0 / ROUNDING
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -50,7 +55,7 @@ def asked_clusters(data: Responses) -> NDArray[np.intp]:
     return clusters
 
 
-def effective_number(sizes: NDArray[Any]) -> Any:
+def effective_number(sizes: "NDArray[Any] | csr_array") -> Any:
     """Return how many units of one size have a mean with the same variance (Carter et al. 2017).
 
     Of each column of sizes (unit, ...); 1 if all are zero.
@@ -74,16 +79,11 @@ def voting_units(data: Battles, unit: str, votes: VoteRows) -> Array:
 
     The systems are those of the votes, in each state. Of crossed kinds of units the fewer.
     """
-    sides = np.stack([votes.first, votes.second], axis=1).astype(np.int64)
-    size, weight = int(sides.max()) + 1, np.repeat(votes.weight, 2)
-    found = []
-    for kind in unit.split(","):
-        cells = data.unit_codes(kind)[:, np.newaxis] * np.int64(size) + sides
-        kept, place = np.unique(cells, return_inverse=True)
-        held = np.bincount(place.ravel(), weight)
-        total, squares = (np.bincount(kept % size, each) for each in (held, held**2))
-        found.append(np.divide(total**2, squares, out=np.ones(size), where=squares > 0.0))
-    return np.minimum.reduce(found)
+    from scipy.sparse import csr_array
+
+    sides, weight = np.append(votes.first, votes.second), np.tile(votes.weight, 2)
+    codes = (np.tile(data.unit_codes(kind), 2) for kind in unit.split(","))
+    return np.minimum.reduce([effective_number(csr_array((weight, (c, sides)))) for c in codes])
 
 
 def shown_units(data: Responses, target: str, unit: str) -> tuple[Array, Array]:
@@ -211,15 +211,15 @@ class Contributions:
         freedom = float((n - 1.0).sum()) if sizes is None else freedom_of(sizes)
         return cls(deviations, freedom)
 
+    @classmethod
+    def without(cls, scores: Array, **units: Any) -> Self | None:
+        """Build the table from scores without each unit; None if some of these do not exist."""
+        return cls.of(scores, left_out=True, **units) if np.isfinite(scores).all() else None
+
     @property
     def covariance(self) -> Array:
         """Covariance of the scores, of shape (system, system)."""
         return self.deviations.T @ self.deviations
-
-    @property
-    def widening(self) -> float:
-        """Variance of Student's t with the degrees of freedom, as far as there are any."""
-        return student_variance(self.freedom)
 
     @cached_property
     def standard_errors(self) -> Array:

@@ -1,17 +1,20 @@
-"""The pseudo-unit: draws of scores that are the same in all resamples.
+"""What draws of rankers lack: the variance of the jackknife, few units, and a pseudo-unit.
 
 A system without an observed failure still has a positive failure probability (rule of three). So
-the data get one more unit, an atom of a Dirichlet-process prior. On this unit a coin decides
-whether a system is right (docs/uncertainty.md).
+draws of scores that are the same in all resamples get one more unit, an atom of a
+Dirichlet-process prior. On this unit a coin decides whether a system is right
+(docs/uncertainty.md).
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesrank.battles import Battles
+from bayesrank.battles import FEW_UNITS, Battles
+from bayesrank.errors import NoFiniteEstimate
 from bayesrank.grades import require_outcomes_of
 from bayesrank.inference.resample.arguments import (
     Arguments,
@@ -23,12 +26,129 @@ from bayesrank.inference.resample.arguments import (
     question_arguments,
     with_prior_questions,
 )
-from bayesrank.inference.resample.units import ROUNDING, clusters_of
-from bayesrank.inference.resample.weights import question_weights
+from bayesrank.inference.resample.units import (
+    ROUNDING,
+    Contributions,
+    asked_clusters,
+    clusters_of,
+    missing_variance,
+    shown_units,
+)
+from bayesrank.inference.resample.weights import (
+    LEAST_WEIGHT,
+    as_wins_and_ties,
+    counts_by_unit,
+    question_weights,
+)
 from bayesrank.inference.run import Run
 from bayesrank.methods.battle_ratings import Log
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
+
+
+def ranker_jackknife(
+    data: Responses, kind: str, score_of: ScoreOf, most: int
+) -> Contributions | None:
+    """Return contributions of clusters of questions to scores of a ranker; not for streams.
+
+    Each unit needs a run of the ranker. None for at least `most` units, whose leverage is low, or
+    for too few for a kurtosis.
+    """
+    codes = asked_clusters(data)
+    if not FEW_UNITS <= int(clusters_of(data).max()) + 1 < most:
+        return None
+    # The generator is not used: only streams draw orders.
+    arguments = question_arguments(data, kind, np.random.default_rng(0))
+    weights = np.where(codes == np.arange(codes.max() + 1)[:, np.newaxis], LEAST_WEIGHT, 1.0)
+    weights /= weights.mean(axis=1, keepdims=True)
+    blocks = batches(len(weights), per_sample_of_questions(data))
+    scores = np.concatenate([score_of(arguments(weights[block])) for block in blocks])
+    return Contributions.without(scores, sizes=np.bincount(codes[codes >= 0]))
+
+
+def battle_jackknife(
+    data: Comparisons, score_of: ScoreOf, most: int, unit: str
+) -> Contributions | None:
+    """Return contributions of units of battles to scores of a ranker, of `most` units at most.
+
+    None if there are too few units for a kurtosis, or no score without some of them.
+    """
+    table: Any = counts_by_unit(data, unit, most)
+    if table.shape[0] < FEW_UNITS:
+        return None
+    total, blocks = table.sum(axis=0), list(batches(*table.shape))
+
+    def scores_without(block: slice, least: float) -> Array:
+        left = total - (1.0 - least) * table[block].toarray()
+        left[left <= ROUNDING * total] = 0.0
+        return score_of(as_wins_and_ties(left, len(data.systems)))
+
+    # Some scores do not exist without the only battle of a system.
+    for least in (0.0, LEAST_WEIGHT):
+        with suppress(NoFiniteEstimate):
+            scores = np.concatenate([scores_without(block, least) for block in blocks])
+            if (found := Contributions.without(scores)) is not None:
+                return found
+    return None
+
+
+def with_missing_variance(
+    draws: Array, table: Contributions, seed: np.random.SeedSequence
+) -> Array:
+    """Add Gaussian deviations along contributions where these have more variance than the draws.
+
+    Random weights hardly ever leave a unit out, so that draws do not show the leverage of single
+    questions. Weights of battles do not change the shares of a pair with a single battle.
+    """
+    flat, found = draws.reshape(-1, draws.shape[-1]), table.standard_errors
+    size = np.where(found > 0.0, found, 1.0)
+    # With the degrees of freedom of the fewest units, t has twice the variance of a normal.
+    freedom = np.maximum(table.tail_freedom, FEW_UNITS - 1)
+    shown = ((flat - flat.mean(axis=0)) / size).var(axis=0)
+    lacking = np.sqrt(np.maximum((found > 0.0) * freedom / (freedom - 2.0) - shown, 0.0))
+    moved, rng = np.empty_like(flat), np.random.default_rng(seed)
+    for block in batches(len(flat), len(table.deviations)):
+        normals = rng.standard_normal((block.stop - block.start, len(table.deviations)))
+        moved[block] = flat[block] + lacking * (normals @ table.deviations)
+    return moved.reshape(draws.shape)
+
+
+def jackknife_corrected(run: Run, draws: Array, score_of: ScoreOf) -> Array:
+    """Give draws of a ranker the variance of the jackknife, if it exists and is larger.
+
+    And the common variance of a unit, if a system has few of them.
+    """
+    lacking, common = run.seed.spawn(2)
+    table = None
+    if isinstance(run.data, Comparisons):
+        table = battle_jackknife(run.data, score_of, run.size, run.unit)
+    elif run.target == "population":
+        table = ranker_jackknife(run.responses, run.method.data, score_of, run.size)
+    if table is not None:
+        draws = with_missing_variance(draws, table, lacking)
+    # Posteriors have a prior, and no draws beyond the range of the score.
+    if isinstance(run.data, Comparisons) or run.backend == "exact":
+        return draws
+    return with_common_variance(draws, *shown_units(run.responses, run.target, run.unit), common)
+
+
+def with_common_variance(
+    draws: Array, units: Array, model: Array, seed: np.random.SeedSequence
+) -> Array:
+    """Add Gaussian deviations where few units show how a score varies.
+
+    Weighted means of few units lie between the scores of the units, and these may happen to be
+    alike. A score has the common variance relative to the `model`, of shape (system,). Scores that
+    do not vary over some units are left to the pseudo-unit.
+    """
+    deviations = draws - draws.mean(axis=(0, 1))
+    size = np.abs(deviations).max() or 1.0  # squares of large worths overflow
+    variance = (deviations / size).var(axis=(0, 1))
+    lacking = size * np.sqrt(missing_variance(variance, units, model))
+    lacking[(np.sqrt(variance) <= ROUNDING) & (units > 0.0)] = 0.0
+    if not lacking.any():
+        return draws
+    return draws + lacking * np.random.default_rng(seed).standard_normal(draws.shape)
 
 
 def with_pseudo_unit(run: Run, draws: Array, score_of: ScoreOf, rng: np.random.Generator) -> Array:
@@ -93,11 +213,7 @@ def _orders(
 
 
 def _with_battle(
-    run: Run,
-    data: Comparisons,
-    system: int,
-    size: int,
-    rng: np.random.Generator,
+    run: Run, data: Comparisons, system: int, size: int, rng: np.random.Generator
 ) -> Iterator[Arguments]:
     """Yield arguments of data with one more unit of battles, lost in half of the draws."""
     others = np.delete(np.arange(len(data.systems)), system)
