@@ -22,8 +22,9 @@ from bayesrank.entrance import as_data
 from bayesrank.errors import DataError
 from bayesrank.inference.backends.bootstrap import bootstrap
 from bayesrank.inference.backends.exact import exact
+from bayesrank.inference.backends.mml import mml
 from bayesrank.inference.backends.nuts import nuts
-from bayesrank.inference.backends.optimum import mml, optimize
+from bayesrank.inference.backends.optimum import optimize
 from bayesrank.inference.run import Data, Estimate, Run
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset, load_function
 from bayesrank.priors import (

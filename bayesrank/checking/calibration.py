@@ -144,9 +144,8 @@ def _few_units(
     constant = result["constant_data"].to_dataset() if "constant_data" in result else xr.Dataset()
     target, kinds = result.attrs["target"], result.attrs.get("unit", "trial").split(",")
     if isinstance(data, Battles):
-        for kind in sorted(
-            {*kinds} - {"battle"}
-        ):  # a likelihood does not estimate how battles vary
+        # A likelihood does not estimate how battles vary.
+        for kind in sorted({*kinds} - {"battle"}):
             yield from _too_few(data.units[kind], f"{kind}s")
     if "trials" not in constant:
         return

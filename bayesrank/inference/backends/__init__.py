@@ -1,4 +1,4 @@
-"""Back ends: exact, bootstrap, optimum (mle, map and mml) and nuts, one file each.
+"""Back ends: exact, bootstrap, optimum (mle and map), mml and nuts, one file each.
 
 The keyword-only parameters of a back end are its options. Its docstring describes them, here and on
 the command line: ``rank(data, "rasch", backend="nuts", tune=500)``, or
