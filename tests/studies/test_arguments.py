@@ -11,13 +11,14 @@ from bayesrank.errors import DataError
 
 # Those of a likelihood of comparisons, and the rule for stopping, are for battles, too.
 OF_ALL_DATA = {"prior_sensitivity", "should_stop"}
+OF_BATTLES_ONLY = {"battle_stability"}
 OF_RESPONSES = {
     name: function
     for module in (studies, planning)
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if name in module.__all__
     and next(iter(inspect.signature(function).parameters)) == "data"
-    and name not in OF_ALL_DATA
+    and name not in OF_ALL_DATA | OF_BATTLES_ONLY
 }
 # These take the other data of pairs, too.
 OF_BATTLES = ["plan_pairs", "suggest"]

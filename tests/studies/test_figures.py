@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrank import Responses, studies
+from bayesrank import Battles, Responses, studies
 from bayesrank.datasets import load_attempts
 from bayesrank.errors import DataError
 from bayesrank.studies import simulate
@@ -31,6 +31,9 @@ MAKERS = {
         data, ["bayes", "pass_at_k(k=8)"], replicates=20
     ),
     "prior_transfer": lambda data: studies.prior_transfer(updates=20),
+    "battle_stability": lambda data: studies.battle_stability(
+        Battles(list("aabc") * 3, list("bcca") * 3, ["a", "tie", "b", "a"] * 3), n=[3, 9], draws=3
+    ),
     "model_pools": lambda data: studies.model_pools(data, METHODS, sizes=[3, 4], pools=3),
     "perturbation": lambda data: studies.perturbation(data),
     "perturbation of several sizes": lambda data: studies.perturbation(data, k=[1, 3], draws=5),

@@ -378,7 +378,7 @@ def unit_variation(problem: PairRows, data: Battles, unit: str, point: Array) ->
     share = sizes / sizes.sum()
     scale = left_out_scale(share, n)
     weights = np.stack([scale, scale**2 * share, np.ones(n)])
-    gradients = csr_array((part, (codes, row)), shape=(n, n_votes)) @ votes
+    gradients: Any = csr_array((part, (codes, row)), shape=(n, n_votes)) @ votes
     total, shared, pull = weights @ gradients
     gradients.data *= np.repeat(scale, np.diff(gradients.indptr))
     squares, fourth = (gradients.T @ gradients).toarray(), (gradients**4).sum(axis=0)
