@@ -83,7 +83,7 @@ def start_of_votes(problem: PairRows, data: Comparisons) -> Array:
             likelihood.likelihood,
             data.wins,
             data.ties,
-            prior=NormalPrior(problem.prior.mean[:n], problem.prior.precision),
+            prior=NormalPrior(np.asarray(problem.prior.mean)[:n], problem.prior.precision),
             # Not used without a tie parameter, which is the last one.
             tie_prior=NormalPrior(problem.mean[-1], problem.precision[-1]),
         )
