@@ -121,7 +121,7 @@ def test_derivatives_are_those_of_the_value(likelihood, formula):
     assert fit is not None
     assert fit.converged
     rows = fit.rows()
-    problem = replace(rows, prior=replace(rows.prior, precision=np.array([0.7])), step_sd=0.5)
+    problem = replace(rows, prior=rows.prior._replace(precision=np.array([0.7])), step_sd=0.5)
     point = fit.free[np.newaxis] + 0.05 * np.random.default_rng(1).normal(size=fit.free.shape)
     steps = 1e-4 * np.eye(point.shape[1])[:, np.newaxis]
     slopes = [(problem.value(point + s) - problem.value(point - s)) / 2e-4 for s in steps]
