@@ -29,12 +29,12 @@ from bayesrank.errors import DataError
         ([[-2, 1]], "outcomes must be 0 and 1 unless .* got -2"),
         ([[-2.0, 1.0]], "outcomes must be 0 and 1 unless .* got -2"),
         (np.array([[255, 1]], dtype=np.uint8), "outcomes must be 0 and 1 unless .* got 255"),
-        ([[np.inf, 1]], "outcomes must be 0 and 1 unless .* got inf"),
-        ([[-np.inf, 1]], "outcomes must be 0 and 1 unless .* got -inf"),
+        ([[np.inf, 1]], "outcomes must be finite; got inf"),
+        ([[-np.inf, 1]], "outcomes must be finite; got -inf"),
         ([[0.5, 1.5]], r"lie in \[0, 1\] .* got 1.5 for .*'question 2': pass scale=\(low, high\)"),
         ([[0.5, -0.25]], r"lie in \[0, 1\] unless a scale is named; got -0.25"),
         ([[0.5, -1.0]], r"lie in \[0, 1\] unless a scale is named; got -1 for"),
-        ([[0.5, np.inf]], r"lie in \[0, 1\] unless a scale is named; got inf"),
+        ([[0.5, np.inf]], "outcomes must be finite; got inf for .*'question 2'"),
         ([[-1, -1]], "outcomes must have at least one observed trial; got none"),
         ([[np.nan, np.nan]], "outcomes must have at least one observed trial; got none"),
     ],
@@ -90,7 +90,7 @@ def test_weights_of_another_form_are_refused(weights, message):
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "got"), [([[-2, 1]], "-2"), ([[128, 1]], "128"), ([[0.0, np.inf]], "inf")]
+    ("outcomes", "got"), [([[-2, 1]], "-2"), ([[128, 1]], "128"), ([[0.0, 200.0]], "200")]
 )
 def test_categories_are_small_whole_numbers(outcomes, got):
     with pytest.raises(DataError, match=f"outcomes must be categories 0..127, .* got {got} for"):
