@@ -161,7 +161,7 @@ def _check_sign(
     densities: Any = pt.stack([pt.as_tensor(logp(pt.constant(point))).sum() for point in points])
     if not all(isinstance(each, Constant) for each in graph_inputs([densities])):
         return
-    near, far = densities.eval(mode=Mode(linker="py", optimizer="merge")).reshape(-1, 2).T
+    near, far = densities.eval(mode=Mode(linker="py", optimizer="fast_compile")).reshape(-1, 2).T
     if (far > near).all():
         raise ValueError(
             f"prior of {name} must be a log-density, which falls far from its mode; got "

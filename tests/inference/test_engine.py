@@ -17,7 +17,7 @@ from bayesrank.inference.graph.bound_model import FUNCTIONS, bind_model, build_o
 from bayesrank.inference.graph.flat_model import FlatModel
 from bayesrank.models.observations import BinomialReal
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 
 
 @pytest.fixture(autouse=True, scope="module")

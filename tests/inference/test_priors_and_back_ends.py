@@ -19,7 +19,7 @@ from bayesrank.models.score_priors import free_variable
 from bayesrank.priors import Cauchy, Custom, Empirical, Flat, Laplace, Normal, Prior
 
 FACTORIES = [name for name, row in METHODS.items() if {"map", "nuts"} <= set(row.backends)]
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 OPTIONS = {"dynamic_irt": {"variant": "growth", "assume_time_axis": True}}
 
 

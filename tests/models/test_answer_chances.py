@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from bayesrank.models.answer_chances import answer_arrays, answer_chances
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 EVERY = np.zeros((0, 0))
 
 

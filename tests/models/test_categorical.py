@@ -13,7 +13,7 @@ from bayesrank import Responses, models, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.graph.bound_model import bind_model
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 WORTH = np.array([0.0, 0.25, 1.0])
 # Two systems, two questions, up to three trials; b never saw question q.
 OUTCOMES = np.array([[[0, 2, 2], [1, 1, -1]], [[0, 0, 1], [-1, -1, -1]]])

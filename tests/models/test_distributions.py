@@ -17,7 +17,7 @@ from bayesrank.models.observations import BinomialReal, MultinomialReal
 from bayesrank.models.score_priors import zero_sum_score
 from bayesrank.priors import Normal
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 
 
 def log_probability(variable: object, value: object) -> np.ndarray:

@@ -16,7 +16,7 @@ from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.inference.graph.fit import fit, sample
 from bayesrank.priors import Flat, Normal
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 TIMES = [1.0, 2.0, 4.0, 9.0]
 FLAT = {"difficulty_prior": "flat", "slope_prior": "flat", "walk_prior": "flat"}
 

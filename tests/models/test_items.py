@@ -17,7 +17,7 @@ from bayesrank.inference.graph.fit import fit, sample
 from bayesrank.method import load_function
 from bayesrank.priors import Flat, as_prior
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 FACTORIES = ["rasch", "irt_2pl", "irt_3pl"]
 FITS = ["rasch", "rasch_map", "rasch_2pl", "rasch_2pl_map", "rasch_3pl", "rasch_3pl_map"]
 

@@ -17,7 +17,7 @@ from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.views import Ballots, Events
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 
 SCORE = np.array([1.2, 0.1, -0.4, -0.9])
 NAMES = list("abcd")

@@ -13,7 +13,7 @@ from scipy.special import expit
 from bayesrank import Responses, models, rank
 from bayesrank.inference.graph.bound_model import bind_model
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from bayesrank.models.pooled_priors import (
 )
 from bayesrank.priors import Cauchy, Custom, Empirical, Flat, Laplace, Normal
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 QUESTIONS = {"system": list("abc"), "question": list("pqrst")}
 
 

@@ -16,7 +16,7 @@ from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.priors import Custom
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 
 # Fractional counts; c and d never met.
 WINS = np.array([[0, 3, 4, 0.5], [1, 0, 2, 2], [1, 2, 0, 0], [2.5, 1, 0, 0]])

@@ -7,7 +7,7 @@ from scipy.special import expit, gammaln
 from bayesrank import Responses
 from bayesrank.models import standardized_accuracy
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 
 
 def compiled(model, variables):

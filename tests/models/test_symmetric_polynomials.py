@@ -12,7 +12,7 @@ from pytensor.compile.mode import Mode
 from bayesrank.models.symmetric_polynomials import draw_subsets, log_symmetric
 from bayesrank.models.winner_sets import StickBreaking
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 
 SCORES = np.array([0.3, -2.1, 1.7, 0.3, 4.0, -0.6])
 MEMBERS = np.array([[True] * 6, [True, False, True, True, False, True]])

@@ -9,7 +9,7 @@ from scipy import stats
 from bayesrank.inference.graph.bound_model import bind_model
 from bayesrank.models.walk import path_matrix, walk_increments
 
-PYTHON = Mode(linker="py", optimizer="merge")
+PYTHON = Mode(linker="py", optimizer="fast_compile")
 DURATIONS = np.array([0.1, 0.3, 0.6])
 COORDS = {"system": list("ab"), "step": [2, 3, 4]}
 SLOPES = np.array([[1.0, -2.0, 0.5, 0.7], [-30.0, 10.0, 0.0, 15.0]])
