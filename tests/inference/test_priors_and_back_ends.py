@@ -164,7 +164,7 @@ def test_without_information_the_posterior_is_the_prior(uncompiled, name):
     data = Responses([[[1, 0]], [[1, 0]], [[1, 0]]])
     mode = rank(data, name, backend="map", prior=1.0, draws=0)
     np.testing.assert_allclose(mode["ranking"]["score"], 0.0, atol=1e-12)
-    sampled = rank(data, name, backend="nuts", prior=1.0, draws=200, random_seed=1)
+    sampled = rank(data, name, backend="nuts", prior=1.0, draws=200, tune=300, random_seed=1)
     # Three independent normals that are made to sum to zero keep two thirds of their variance.
     spread = sampled["posterior"]["score"].std(("chain", "draw"))
     np.testing.assert_allclose(spread, np.sqrt(2 / 3), rtol=0.1)
