@@ -563,7 +563,7 @@ def test_tables_that_were_joined_with_themselves_are_pointed_out(tmp_path, caplo
         caplog.clear()
     read_responses(write(tmp_path, OUTCOMES + "a,1,0\na,2,0\na,3,1\nb,1,0\nb,2,0\nb,3,1\n"))
     read_responses(write(tmp_path, OUTCOMES))
-    assert not caplog.records
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
 def test_runs_that_a_column_names_may_agree(tmp_path, caplog):
@@ -571,7 +571,7 @@ def test_runs_that_a_column_names_may_agree(tmp_path, caplog):
         rows = OUTCOMES.replace("\n", f",{run}\n").replace(f"correct,{run}", "correct,run")
         write(tmp_path, rows, f"{run}.csv")
     assert read_responses(tmp_path).shape == (2, 3, 2)
-    assert not caplog.records
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
 def test_a_series_with_names_in_its_index_is_a_table():
@@ -666,7 +666,7 @@ def test_several_rows_of_a_task_are_trials_with_a_warning(tmp_path, caplog, task
     read_responses(path, question=task)
     Responses.from_long(frame, question=task)
     read_responses(path, question="row")
-    assert not caplog.records
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
 @pytest.mark.parametrize(
@@ -684,7 +684,7 @@ def test_tasks_whose_rows_are_told_apart_are_no_warning(tmp_path, caplog, text):
     read_responses(path)
     Responses.from_long(pd.read_csv(path))
     read_responses([path, write(tmp_path, text + "\n", "log2.csv")])
-    assert not caplog.records
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
 @pytest.mark.parametrize(
