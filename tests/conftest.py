@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,11 @@ def log(tmp_path: Path) -> Path:
             lines += [f"{system},q{question},{trial},{int(trial < right)}" for trial in range(5)]
     path.write_text("\n".join(lines[:-1]))
     return path
+
+
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sample by NUTS without machine code, which takes some ten seconds for each new structure."""
+    from bayesrank.inference.graph import bound_model, fit
+
+    monkeypatch.setattr(fit, "bind_model", partial(bound_model.bind_model, backend="python"))

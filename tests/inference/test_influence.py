@@ -717,13 +717,14 @@ def test_kernel_and_graph_are_one_mode(method, target):
     np.testing.assert_allclose(covariance(mode_of(kernel), model), expected, atol=1e-6 * size)
 
 
-def test_draws_of_nuts_without_a_mode_keep_their_covariance():
+def test_draws_of_nuts_without_a_mode_keep_their_covariance(uncompiled):
     data = simulate((4, 12, 4))
     options = {"variant": "state_space", "assume_time_axis": True, "target": "population"}
+    few = {"draws": 20, "tune": 30, "log_likelihood": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few draws
         with pytest.warns(CalibrationWarning, match="dynamic_irt has no mode to calibrate at"):
-            sampled = rank(data, "dynamic_irt", backend="nuts", draws=20, tune=30, **options)
+            sampled = rank(data, "dynamic_irt", backend="nuts", **few, **options)
     assert sampled.attrs["calibration"] == "none"
 
 

@@ -1,7 +1,5 @@
 """Every prior with every factory: a mode, samples, and a reason where there are no prior draws."""
 
-from functools import partial
-
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -11,7 +9,6 @@ from pytensor.compile.mode import Mode
 from bayesrank import METHODS, Responses, models, rank
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.backends.optimum import STRENGTH_FAMILIES
-from bayesrank.inference.graph import fit as nuts
 from bayesrank.inference.graph.bound_model import FUNCTIONS, bind_model
 from bayesrank.inference.graph.fit import fit
 from bayesrank.method import load_function
@@ -99,12 +96,6 @@ def test_prior_draws_are_refused_with_the_name_of_the_prior(data, name):
             pytest.raises(NotImplementedError, match=rf"(?i){prior}"),
         ):
             pm.sample_prior_predictive(1, compile_kwargs={"mode": PYTHON})
-
-
-# A structure of its own for every prior and factory would take an hour to compile.
-@pytest.fixture
-def uncompiled(monkeypatch):
-    monkeypatch.setattr(nuts, "bind_model", partial(bind_model, backend="python"))
 
 
 GRID = [

@@ -260,17 +260,18 @@ def test_predictive_draws_and_log_likelihood_work() -> None:
             observed=[[1.0, 0.5, 1.0], [2.0, 0.0, 0.0]],
             dims=("pair", "result"),
         )
-    prior = pm.sample_prior_predictive(7, model=model, random_seed=1)
+    few = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
+    prior = pm.sample_prior_predictive(7, model=model, random_seed=1, **few)
     assert dict(prior["prior_predictive"].sizes) == {"chain": 1, "draw": 7, "pair": 2, "result": 3}
     assert set(prior["constant_data"]) == {"wins_n", "results_n"}
     assert set(prior["observed_data"]) == {"wins", "results"}
     tree = xr.DataTree.from_dict({"posterior": prior["prior"].to_dataset()})
-    predicted = pm.sample_posterior_predictive(tree, model=model, random_seed=1, progressbar=False)[
-        "posterior_predictive"
-    ]
+    options = {"model": model, "random_seed": 1, "progressbar": False}
+    predicted = pm.sample_posterior_predictive(tree, **options, **few)["posterior_predictive"]
     assert float(predicted["wins"].max()) <= 4.0
     assert set(np.unique(predicted["results"].sum("result"))) <= {2.0, 3.0}
     with model:
-        log_likelihood = pm.compute_log_likelihood(tree, progressbar=False)["log_likelihood"]
+        densities = pm.compute_log_likelihood(tree, progressbar=False, **few)
+    log_likelihood = densities["log_likelihood"]
     assert dict(log_likelihood["results"].sizes) == {"chain": 1, "draw": 7, "pair": 2}
     assert bool(np.isfinite(log_likelihood["wins"]).all())
