@@ -145,7 +145,7 @@ def _few_units(
     target, kinds = result.attrs["target"], result.attrs.get("unit", "trial").split(",")
     if isinstance(data, Battles):
         # A likelihood does not estimate how battles vary.
-        for kind in sorted({*kinds} - {"battle"}):
+        for kind in sorted(data.units.keys() & {*kinds} - {"battle"}):
             yield from _too_few(data.units[kind], f"{kind}s")
     if "trials" not in constant:
         return

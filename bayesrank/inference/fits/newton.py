@@ -190,7 +190,7 @@ class _Step(NamedTuple):
 
 def maximise(problem: ConcaveProblem, start: Array) -> Optimum:
     """Maximise a batch of concave objectives from points of shape (resample, p)."""
-    return _in_pieces(problem, start, False, MAX_ITERATIONS, ERROR_TOLERANCE)
+    return _in_pieces(problem, start, MAX_ITERATIONS, ERROR_TOLERANCE, damps=False)
 
 
 def maximise_nonconcave(
@@ -201,21 +201,23 @@ def maximise_nonconcave(
     It is never below the start, of shape (resample, p), but may be a saddle point; see
     :mod:`bayesrank.inference.fits.symmetry`. A resample is given up after `max_iterations`.
     """
-    return _in_pieces(problem, start, True, max_iterations, ERROR_TOLERANCE)
+    return _in_pieces(problem, start, max_iterations, ERROR_TOLERANCE, damps=True)
 
 
 def _in_pieces(
-    problem: Any, start: Array, damps: bool, max_iterations: int, error_tolerance: float
+    problem: Any, start: Array, max_iterations: int, error_tolerance: float, *, damps: bool
 ) -> Optimum:
     """Maximise as many objectives at a time as fit into the cache, with damping if they need it."""
     size = max(1, CACHE_CELLS // problem.cells)
     with np.errstate(divide="ignore", invalid="ignore"):  # singular matrices make steps of NaN
         if len(start) <= size:
-            found = _iterate(problem, start, damps, max_iterations, error_tolerance)
+            found = _iterate(problem, start, max_iterations, error_tolerance, damps=damps)
         else:
             cuts = np.split(np.arange(len(start)), np.arange(size, len(start), size))
             parts = [
-                _iterate(problem.take(cut), start[cut], damps, max_iterations, error_tolerance)
+                _iterate(
+                    problem.take(cut), start[cut], max_iterations, error_tolerance, damps=damps
+                )
                 for cut in cuts
             ]
             found = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -230,7 +232,7 @@ def _in_pieces(
     if error_tolerance == ERROR_TOLERANCE and rough.any():
         # From a point of symmetry the first steps shrink faster than later ones: go on.
         rows = np.flatnonzero(rough)
-        more = _in_pieces(problem.take(rows), point[rows], damps, max_iterations, 0.0)
+        more = _in_pieces(problem.take(rows), point[rows], max_iterations, 0.0, damps=damps)
         point[rows], settled[rows] = more.point, more.converged
         iterations[rows] += more.iterations
         gradient_norm[rows] = more.gradient_norm
@@ -238,7 +240,7 @@ def _in_pieces(
 
 
 def _iterate(
-    problem: Any, start: Array, damps: bool, max_iterations: int, error_tolerance: float
+    problem: Any, start: Array, max_iterations: int, error_tolerance: float, *, damps: bool
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.int64]]:
     """Step until all resamples are done, leaving out those that are."""
     point, size = np.array(start, dtype=np.float64), len(start)

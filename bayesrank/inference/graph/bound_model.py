@@ -330,7 +330,8 @@ def _compile(
     # Without this the Python linker still calls the C++ compiler, for seconds, on operations that
     # are graphs themselves, such as a softmax.
     with pytensor.config.change_flags(cxx=""):
-        # To rewrite further takes ten times as long, and what comes out is no faster.
+        # Rewriting takes ten times as long and gains little: the Hessian of 600 parameters takes
+        # half a second more without, and gradients as long.
         mode = Mode(linker="py", optimizer="merge")
         return OneAtATime(pytensor.function(inputs, outputs, mode=mode, **options))
 
