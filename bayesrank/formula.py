@@ -82,10 +82,10 @@ class Design:
         """Return the design without covariates."""
         return cls((), (), (), n_rows)
 
-    def keep(self, rows: NDArray[np.bool_]) -> "Design":
+    def keep(self, rows: NDArray[Any]) -> "Design":
         """Return the design of some rows, in the same units."""
         kept = tuple(values[rows] for values in self.columns)
-        return replace(self, columns=kept, n_rows=int(rows.sum()))
+        return replace(self, columns=kept, n_rows=len(np.arange(self.n_rows)[rows]))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -107,6 +107,20 @@ class VoteRows:
         outcome = np.where(bad, 0, code - most).astype(np.int8)
         return VoteRows(self.systems, *np.divmod(pair, size), outcome, bad, weight[cell])
 
+    def alike(self, *columns: NDArray[Any]) -> tuple["VoteRows", NDArray[np.intp]]:
+        """Return one row for all votes that are alike in columns, too, and which vote it is like.
+
+        Columns are of shape (vote,). Sides keep their order.
+        """
+        keys = (*columns, self.both_bad, self.outcome, self.second, self.first)
+        order = np.lexsort(keys)
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
+        weight = np.add.reduceat(self.weight[order], np.flatnonzero(first))
+        like = order[first]
+        sides = self.first[like], self.second[like]
+        return VoteRows(self.systems, *sides, self.outcome[like], self.both_bad[like], weight), like
+
     @cached_property
     def seen(self) -> NDArray[np.bool_]:
         """Which votes count, of shape (vote,)."""

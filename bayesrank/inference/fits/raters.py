@@ -28,6 +28,7 @@ References
    https://doi.org/10.1080/10618600.1995.10474663
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -43,12 +44,15 @@ from bayesrank.inference.fits.fit import Fit, constrained_steps
 from bayesrank.inference.fits.newton import Array, Optimum, maximise
 from bayesrank.inference.fits.pair_fits import start_of_votes
 from bayesrank.inference.fits.pair_rows import BlockTree, PairRows, StateTree, pair_rows
-from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteModel
+from bayesrank.inference.fits.vote_likelihoods import Rows, Terms, VoteModel, bind
 from bayesrank.log_odds import finite_exp
+from bayesrank.vote_rows import VoteRows
 
 # Nodes along each effect of a judge. With scales near 1 it takes 15 for the curvature to half a
 # percent; many votes, of scales that are well known, have as many as can be evaluated at once.
 _NODES, _EVALUATIONS = (5, 15), 4e6
+# Votes at nodes that are evaluated together: their arrays stay in the cache of a processor.
+_BATCH = 2**13
 # Degrees of freedom of the scales of judges, as of the scales of questions.
 DF = 2.0
 # Accuracy of the scales of judges, and of the parameters at them.
@@ -106,10 +110,15 @@ class Joint:
 
 
 class Nodes(NamedTuple):
-    """Posterior of the effects at nodes, of shape (node, 2, judge), with weights, (node, judge)."""
+    """Posterior of the effects at nodes, of shape (node, 2, judge), with weights, (node, judge).
+
+    `rises`, (2, p), are the derivatives of the gradient of the marginal density, at the point of
+    the nodes, by the logarithms of the scales of judges.
+    """
 
     effects: Array
     weight: Array
+    rises: Array
 
 
 def names_of(effects: Array) -> dict[str, Array]:
@@ -148,13 +157,8 @@ class RatedRows(PairRows):
     def predictors(self, point: Array, some: Rows) -> tuple[Array, Array, Array]:
         """Return what the judges see of the differences of votes."""
         ahead, level, shared = super().predictors(point, some)
-        return self._seen(self.of_judges(point), ahead, some)[0], level, shared
-
-    def _seen(self, effects: Array, ahead: Array, some: Rows) -> tuple[Array, Array]:
-        """Return what judges of effects (2, judge) see of differences, and their reliabilities."""
-        (log_reliability, bias), judge = effects, self.judge[some]
-        reliability = np.exp(log_reliability)[judge]
-        return reliability * ahead + bias[judge], reliability
+        log_reliability, bias = self.of_judges(point)[:, self.judge[some]]
+        return np.exp(log_reliability) * ahead + bias, level, shared
 
     def terms(self, point: Array, some: Rows) -> Terms:
         """Return the derivatives of votes in the differences before the judges see them."""
@@ -207,14 +211,40 @@ class RatedRows(PairRows):
         """Return the first derivatives of a block of votes, averaged over the nodes."""
         if self.nodes is None:
             return self.terms(point, some).slope
-        ahead, level, shared = super().predictors(point, some)
-        total = np.zeros(())
-        for effects, weight in zip(*self.nodes, strict=True):
-            seen, reliability = self._seen(effects, ahead, some)
-            slope = self.likelihood.slope(some, seen, level, shared)
-            slope[0] *= reliability
-            total = total + weight[self.judge[some]] * slope
+        weights = self.nodes.weight[np.newaxis]
+        return self._averaged_slopes(point, some, self.nodes.effects, weights)[0]
+
+    def _averaged_slopes(self, point: Array, some: Rows, nodes: Array, weights: Array) -> Array:
+        """Return first derivatives of votes under weights of nodes, of shape (k, node, judge)."""
+        total, judge = np.zeros(()), self.judge[some]
+        for there, at, reliability in self._at_nodes(point, some, nodes):
+            slope = self.likelihood.slope(*at)
+            slope[0] *= reliability.ravel()
+            slope = slope.reshape(len(slope), *reliability.shape)
+            total = total + np.einsum("knv,pnv->kpv", weights[:, there][:, :, judge], slope)
         return total
+
+    def _at_nodes(
+        self, point: Array, some: Rows, nodes: Array
+    ) -> Iterator[tuple[slice, tuple[Rows, Array, Array, Array], Array]]:
+        """Yield batches of nodes, (node, 2, judge), of a block of votes.
+
+        With each come the arguments of the likelihood at all of its nodes, one node after the
+        other, and the reliabilities, of shape (node, vote).
+        """
+        ahead, level, shared = super().predictors(point, some)
+        rows, judge = np.arange(len(self.judge))[some], self.judge[some]
+        for start in range(0, len(nodes), size := max(_BATCH // len(rows), 1)):
+            there = slice(start, start + size)
+            log_reliability, bias = nodes[there].swapaxes(0, 1)[:, :, judge]
+            reliability = np.exp(log_reliability)
+            seen = reliability * ahead + bias
+            flat = (
+                np.tile(rows, len(seen)),
+                seen.ravel(),
+                np.broadcast_to(level, seen.shape).ravel(),
+            )
+            yield there, (*flat, shared), reliability
 
     def averaged(self, point: Array, joint: Joint) -> "RatedRows":
         """Return the problem with nodes around the modes of the effects, and tilted by them."""
@@ -226,18 +256,26 @@ class RatedRows(PairRows):
         logs = (np.log(np.outer(weight, weight).ravel()) + (places**2).sum(axis=1))[:, np.newaxis]
         logs = logs - 0.5 * np.einsum("i,kin->kn", self.effect_precision, effects**2)
         for some in self.blocks:
-            ahead, level, shared = super().predictors(point, some)
-            for row, each in zip(logs, effects, strict=True):
-                value = self.likelihood.value(some, self._seen(each, ahead, some)[0], level, shared)
-                row += np.bincount(self.judge[some], value, len(row))
-        logs -= logs.max(axis=0)
-        found = replace(self, nodes=Nodes(effects, np.exp(logs) / np.exp(logs).sum(axis=0)))
-        return replace(found, tilt=found.averaged_gradient(point) - self.told(point).gradient)
+            for there, at, reliability in self._at_nodes(point, some, effects):
+                value = self.likelihood.value(*at).reshape(reliability.shape)
+                for row, each in zip(logs[there], value, strict=True):
+                    row += np.bincount(self.judge[some], each, len(row))
+        weight = np.exp(logs - logs.max(axis=0))
+        weight /= weight.sum(axis=0)
+        # How the weights change with the logarithms of the scales of effects.
+        squares = self.squares(effects)
+        leaning = weight[:, np.newaxis] * (squares - np.einsum("nkg,ng->kg", squares, weight))
+        weights = np.stack([weight, *leaning.swapaxes(0, 1)])
+        told = np.zeros((3, self.size + len(self.mean)))
+        for some in self.blocks:
+            slopes = self._averaged_slopes(point, some, effects, weights)
+            told += [self.summed(slope, some) for slope in slopes]
+        nodes = Nodes(effects, weight, told[1:])
+        return replace(self, nodes=nodes, tilt=told[0] - self.told(point).gradient)
 
-    def averaged_gradient(self, point: Array) -> Array:
-        """Return the gradient of what votes tell, averaged over the nodes, of shape (p,)."""
-        blocks = (self.summed(self.slope(point, some), some) for some in self.blocks)
-        return sum(blocks, np.zeros(self.size + len(self.mean)))
+    def squares(self, effects: Array) -> Array:
+        """Return the squares of effects, (node, 2, judge), in units of their scales."""
+        return self.effect_precision[:, np.newaxis] * effects**2
 
     def _add_judges(self, point: Array, some: Rows, joint: Joint, *, exact: bool) -> None:
         """Add what a block of votes tells of the effects of judges."""
@@ -303,8 +341,12 @@ def fit_rated_rows(
     vote, and `scale`, the typical size of a log reliability and of a bias.
     """
     effects, precision = np.zeros((2, len(judges.names))), np.full(2, scale**-2.0)
-    kind = partial(RatedRows, judge=judges.codes, effects=effects, effect_precision=precision)
-    problem = cast("RatedRows", pair_rows(likelihood, data, design, kind=kind, **priors))
+    votes = VoteRows.of(data)
+    merged, like = votes.alike(judges.codes, *design.columns)
+    kind = partial(RatedRows, judge=judges.codes[like], effects=effects, effect_precision=precision)
+    problem = cast(
+        "RatedRows", pair_rows(likelihood, merged, design.keep(like), kind=kind, **priors)
+    )
     start = np.append(start_of_votes(problem, data), effects)
     try:
         problem, optimum = _averaged(*_with_scales(problem, start[np.newaxis], scale), scale)
@@ -328,10 +370,15 @@ def fit_rated_rows(
                 by_scale = _Scales.of(candidate, optimum.point[0], scale).moves()
                 problem = candidate
                 break
+
+    def vote_by_vote() -> PairRows:
+        rows = replace(problem.without_priors(), likelihood=bind(likelihood, votes), design=design)
+        return replace(rows, judge=judges.codes)
+
     return problem.fit_at(
         optimum,
         RatedFit,
-        rows=problem.without_priors,
+        rows=vote_by_vote,
         joint=expansion,
         effects=problem.effects,
         beyond=beyond,
@@ -402,18 +449,14 @@ class _Scales(NamedTuple):
         """Expand the marginal density, whose nodes the problem has, at its maximum."""
         joint, nodes = problem.joint(point), cast("Nodes", problem.nodes)
         precision = problem.effect_precision[:, np.newaxis]
-        squares = precision * nodes.effects**2  # of shape (node, 2, judge)
+        squares = problem.squares(nodes.effects)
         mean = np.einsum("nkg,ng->kg", squares, nodes.weight)
         leaning = nodes.weight[:, np.newaxis] * (squares - mean)
-        rises = [
-            replace(problem, nodes=Nodes(nodes.effects, weight)).averaged_gradient(point)
-            for weight in leaning.swapaxes(0, 1)
-        ]
         known = joint.tree.schur + problem.secant
-        follow = constrained_steps(known, joint.held, np.array(rises))
+        follow = constrained_steps(known, joint.held, nodes.rises)
         prior = DF * scale**2 * precision[:, 0]
         total = (mean + precision * joint.spread()).sum(axis=1) + prior
-        information = np.diag(2.0 * total) - follow @ np.array(rises).T
+        information = np.diag(2.0 * total) - follow @ nodes.rises.T
         information -= np.einsum("nkg,nlg->kl", leaning, squares)
         return cls(total - mean.shape[1] - DF, information, follow)
 

@@ -159,49 +159,56 @@ class CumulativeLogit(VoteLikelihood):
         self.positive = np.ones(up.shape[1], dtype=bool)
 
     def _distances(self, some: Rows, ahead: Array, shared: Array) -> tuple[Array, Array, Array]:
-        """Return the log-odds of being above the lower and below the upper cut, and their gap."""
+        """Return the log-odds of being above the lower and below the upper cut of each vote.
+
+        And the gaps between neighbouring cuts, of shape (result,).
+        """
         cut = self.cuts @ shared
         cut[0], cut[-1] = -np.inf, np.inf
         place = self.votes.places[some]
-        low, high = cut[place], cut[place + 1]
-        return ahead - low, high - ahead, high - low
+        return ahead - cut[place], cut[place + 1] - ahead, np.diff(cut)
 
     def value(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the log-likelihood of a block of votes."""
         above, below, gap = self._distances(some, ahead, shared)
         with np.errstate(divide="ignore", invalid="ignore"):  # gaps that are not positive
-            inside = np.log(-np.expm1(-gap))
+            inside = np.log(-np.expm1(-gap))[self.votes.places[some]]
         return self.votes.weight[some] * (inside - softplus(-above) - softplus(-below))
 
     def slope(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Array:
         """Return the first derivatives only."""
-        slopes = (along * slope for along, slope, _ in self._parts(some, ahead, shared))
-        return sum(slopes, np.zeros(()))
+        short, over, odds, (low, high, wide) = self._parts(some, ahead, shared)
+        of_gaps = high * over - low * short + wide * odds
+        return self.votes.weight[some] * np.concatenate([(short - over)[np.newaxis], of_gaps])
 
     def terms(self, some: Rows, ahead: Array, level: Array, shared: Array) -> Terms:
         """Return the derivatives of a block of votes."""
-        parts = self._parts(some, ahead, shared)
-        slopes = (along * slope for along, slope, _ in parts)
-        bends = (along[:, np.newaxis] * (along * bend) for along, _, bend in parts)
-        return Terms(sum(slopes, np.zeros(())), sum(bends, np.zeros(())))
+        short, over, odds, (low, high, wide) = self._parts(some, ahead, shared)
+        one = np.ones((1, len(ahead)))
+        parts = (
+            (np.concatenate([one, -low]), short * (1.0 - short)),
+            (np.concatenate([-one, high]), over * (1.0 - over)),
+            (np.concatenate([0.0 * one, wide]), odds * (1.0 + odds)),
+        )
+        weight = self.votes.weight[some]
+        bends = (along[:, np.newaxis] * (along * (weight * bend)) for along, bend in parts)
+        return Terms(self.slope(some, ahead, level, shared), sum(bends, np.zeros(())))
 
     def _parts(
         self, some: Rows, ahead: Array, shared: Array
-    ) -> tuple[tuple[Array, Array, Array], ...]:
-        """Return derivatives of three distances by d and the gaps, with their slopes and bends."""
+    ) -> tuple[Array, Array, Array, tuple[Array, Array, Array]]:
+        """Return the derivatives of the log-likelihood by three distances of each vote.
+
+        They are those above the lower cut, below the upper cut, and between both. The last entry
+        has the derivatives of both cuts and of their gap by the gaps, of shape (k, vote).
+        """
         above, below, gap = self._distances(some, ahead, shared)
-        weight, cuts = self.votes.weight[some], np.nan_to_num(self.cuts).T
-        place = self.votes.places[some]
-        low, high = cuts[:, place], cuts[:, place + 1]
-        one, wide = np.ones((1, len(ahead))), (high - low) * np.isfinite(gap)
-        short, over = logistic(-above), logistic(-below)
         with np.errstate(over="ignore"):  # without a finite estimate the gaps diverge
             odds = 1.0 / np.expm1(gap)
-        return (
-            (np.concatenate([one, -low]), weight * short, weight * short * (1.0 - short)),
-            (np.concatenate([-one, high]), weight * over, weight * over * (1.0 - over)),
-            (np.concatenate([0.0 * one, wide]), weight * odds, weight * odds * (1.0 + odds)),
-        )
+        cuts, place = np.nan_to_num(self.cuts).T, self.votes.places[some]
+        sides = cuts[:, :-1], cuts[:, 1:], np.diff(cuts) * np.isfinite(gap)
+        low, high, wide = (each[:, place] for each in sides)
+        return logistic(-above), logistic(-below), odds[place], (low, high, wide)
 
     def start(self, *, proper: bool) -> Array:
         """Return starting values of the gaps, from smoothed shares of results of equal systems."""
