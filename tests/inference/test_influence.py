@@ -189,7 +189,7 @@ def test_sets_of_missing_systems_have_their_own_normaliser():
     ragged = np.array([[1, 0, 0], [0, 1, 0]], dtype=bool)
     right = np.concatenate([sets, ragged])
     wrong = np.concatenate([members & ~sets, np.array([[0, 1, 0], [1, 0, 0]], dtype=bool)])
-    chances = np.exp(model.log_chance(named, right, wrong)[0])
+    chances = np.exp(model.log_chance(right, wrong)(named)[0])
     np.testing.assert_allclose([chances[:6].sum(), chances[6:].sum()], 1.0)
 
 

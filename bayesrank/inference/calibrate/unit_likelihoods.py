@@ -230,9 +230,9 @@ class EventModel:
     """Events of one question and trial each, with right and wrong systems."""
 
     data: Responses
-    # Returns log-likelihoods (point, event) of events from named parameters and the right and
-    # wrong systems, both (event, system).
-    log_chance: Callable[[Named, NDArray[np.bool_], NDArray[np.bool_]], Array]
+    # From the right and the wrong systems of events, both (event, system), returns a function of
+    # named parameters for their log-likelihoods, (point, event).
+    log_chance: Callable[[NDArray[np.bool_], NDArray[np.bool_]], Callable[[Named], Array]]
 
     def by_trial(self, moves: Moves) -> Array:
         """Return slopes of the log-likelihoods of events, of shape (question, trial, direction)."""
@@ -241,7 +241,7 @@ class EventModel:
             for up, down, step in moves.ends(self.data.outcomes.size)
         ]
         found = np.zeros((*self.data.shape[1:], len(moves.directions)))
-        found.reshape(-1, len(moves.directions))[self._events[0]] = np.concatenate(slopes).T
+        found.reshape(-1, len(moves.directions))[self._where] = np.concatenate(slopes).T
         return found
 
     def information(self, moves: Moves) -> Array:
@@ -252,16 +252,20 @@ class EventModel:
             found.append((2.0 * middle - one - other) / _TENTH**2)
         return np.concatenate(found)
 
-    def _chances(self, named: Named) -> Array:
-        return self.log_chance(named, *self._events[1:])
+    @cached_property
+    def _columns(self) -> NDArray[np.int8]:
+        return self.data.outcomes.reshape(len(self.data.systems), -1).T
 
     @cached_property
-    def _events(self) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the places of events among questions and trials, and who was right and wrong."""
-        columns = self.data.outcomes.reshape(len(self.data.systems), -1).T
-        right, wrong = columns == 1, columns == 0
-        (where,) = np.nonzero(right.any(axis=1) & wrong.any(axis=1))
-        return where, right[where], wrong[where]
+    def _where(self) -> NDArray[np.intp]:
+        """Places of events among questions and trials."""
+        both = (self._columns == 1).any(axis=1) & (self._columns == 0).any(axis=1)
+        return np.flatnonzero(both)
+
+    @cached_property
+    def _chances(self) -> Callable[[Named], Array]:
+        events = self._columns[self._where]
+        return self.log_chance(events == 1, events == 0)
 
 
 type UnitModel = CellModel | EventModel
@@ -375,7 +379,9 @@ def bradley_terry_luce(data: Responses, **_: Any) -> EventModel:
     """Return the composite likelihood of right systems, each chosen among all that were wrong."""
     from bayesrank.inference.fits.luce import log_choices
 
-    return EventModel(data, lambda named, right, wrong: log_choices(named["score"], right, wrong))
+    return EventModel(
+        data, lambda right, wrong: lambda named: log_choices(named["score"], right, wrong)
+    )
 
 
 def davidson_luce(data: Responses, **_: Any) -> EventModel:
@@ -386,25 +392,28 @@ def davidson_luce(data: Responses, **_: Any) -> EventModel:
     """
     from bayesrank.inference.fits.luce import log_sets, winner_sets
 
-    def log_chance(named: Named, right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Array:
-        score, size = named["score"], right.sum(axis=1)
+    def log_chance(right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> Callable[[Named], Array]:
+        size = right.sum(axis=1)
         sizes, position = np.unique(size, return_inverse=True)
         sets, member_of = np.unique(right | wrong, axis=0, return_inverse=True)
         shares = right / size[:, np.newaxis]
-        if len(sets) == 1 and sets.all():
-            return log_sets(
-                score, shares[np.newaxis], np.eye(len(sizes))[np.newaxis, position], sizes
-            )
-        found = score @ shares.T
-        prevalence = np.log(named["tie_prevalence"])
-        found += prevalence[:, position]
-        for number, members in enumerate(sets):
-            events = member_of == number
-            possible = sizes < members.sum()
-            log_sums = winner_sets(score[:, members], sizes[possible]).log_normaliser
-            total = np.logaddexp.reduce(prevalence[:, possible] + log_sums, axis=1)
-            found[:, events] -= total[:, np.newaxis]
-        return found
+        of_sizes = np.eye(len(sizes))[np.newaxis, position]
+
+        def common(named: Named) -> Array:
+            return log_sets(named["score"], shares[np.newaxis], of_sizes, sizes)
+
+        def several(named: Named) -> Array:
+            score, prevalence = named["score"], np.log(named["tie_prevalence"])
+            found = score @ shares.T + prevalence[:, position]
+            for number, members in enumerate(sets):
+                events = member_of == number
+                possible = sizes < members.sum()
+                log_sums = winner_sets(score[:, members], sizes[possible]).log_normaliser
+                total = np.logaddexp.reduce(prevalence[:, possible] + log_sums, axis=1)
+                found[:, events] -= total[:, np.newaxis]
+            return found
+
+        return common if len(sets) == 1 and sets.all() else several
 
     return EventModel(data, log_chance)
 
