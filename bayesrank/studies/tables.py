@@ -27,7 +27,7 @@ from bayesrank.studies.greedy import greedy_effect
 from bayesrank.studies.pools import model_pools
 from bayesrank.studies.references import nan_mean
 from bayesrank.studies.stability import stability
-from bayesrank.studies.subsets import select
+from bayesrank.studies.subsets import check_trial_counts, select
 from bayesrank.validation import check_integer
 
 # Name of all questions together, next to the benchmarks.
@@ -109,6 +109,7 @@ def published_tables(
     """
     data = as_responses(data, "to study trials and questions")
     check_integer(pools, "pools", least=0)
+    check_integer(draws, "draws", least=1)
     made: dict[str, list[pd.DataFrame]] = {}
     for name, part in _parts(data, by).items():
         shared = {"random_seed": random_seed, "workers": workers, "progress": progress}
@@ -177,7 +178,7 @@ def _tables_of(
     def settings(name: str) -> dict[str, Any]:
         return {**shared, "checkpoint": None if checkpoint is None else checkpoint / name}
 
-    counts = [n] if isinstance(n, int | np.integer) else list(n)
+    counts = check_trial_counts(data, n, "subset")
     everything = consensus(data, methods, **settings("consensus"))
     accuracy, agreement = _accuracy_table(data), _agreement_table(everything)
     if data.trials.max() == min(counts):

@@ -16,7 +16,7 @@ from bayesrank.results.storage import load, save
 from bayesrank.results.summary import borders, letter_groups
 
 # Data sets of the properties.
-N_SETS = 500
+N_SETS = 200
 
 
 def relation(n_systems: int, *pairs: tuple[int, int]) -> np.ndarray:
