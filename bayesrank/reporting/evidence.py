@@ -145,12 +145,12 @@ def effect_notes(result: "xr.DataTree") -> list[str]:
     ranking = result["ranking"]
     said = []
     for name in point["effect"]["covariate"].values.astype(str):
-        text = f"{name}: {float(point['effect'].sel(covariate=name)):+.3f}"
+        text = f"{name}: {float(point['effect'].sel(covariate=name)):+z.3f}"
         if "score_lower" in ranking:
             prob = float(ranking.attrs["ci_prob"])
             drawn = np.asarray(result["posterior"]["effect"].sel(covariate=name))
             low, high = np.quantile(drawn, (0.5 - prob / 2, 0.5 + prob / 2))
-            text = f"{text} [{low:+.3f}, {high:+.3f}]"
+            text = f"{text} [{low:+z.3f}, {high:+z.3f}]"
         what = "for the system named first" if name == "position" else "per standard deviation"
         said.append(f"effect of {text} {what}")
     return said

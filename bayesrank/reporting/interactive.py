@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from bayesrank.reporting.evidence import run_line, said_elsewhere
-from bayesrank.reporting.tables import interval_cells, leaderboard_columns, supported_decimals
+from bayesrank.reporting.tables import (
+    decimal_text,
+    interval_cells,
+    leaderboard_columns,
+    supported_decimals,
+)
 from bayesrank.results.decisions import pairwise_decisions
 from bayesrank.results.leaderboard import leaderboard
 from bayesrank.results.numbers import probability_text
@@ -164,8 +169,9 @@ def _sentence(row: Mapping[Any, Any], prob: float) -> str:
     low, high = row["difference_lower"], row["difference_upper"]
     decimals = supported_decimals((high - low) / 2.0)
     (interval,) = interval_cells([low], [high], decimals)
+    difference = decimal_text(row["difference"], decimals)
     return (
-        f"{first} minus {second}: {row['difference']:.{decimals}f}, {prob:g}% interval {interval}; "
+        f"{first} minus {second}: {difference}, {prob:g}% interval {interval}; "
         f"Pr({first} is better) {probability_text(row['superiority'])}; "
         f"{'resolved' if row['resolved'] else 'not resolved'}"
     )

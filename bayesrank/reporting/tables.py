@@ -159,7 +159,9 @@ def interval_bars(
 def interval_cells(lower: Iterable[float], upper: Iterable[float], decimals: int) -> list[str]:
     """Return intervals as text."""
     ends = zip(lower, upper, strict=True)
-    return [f"[{low:.{decimals}f}, {high:.{decimals}f}]" for low, high in ends]
+    return [
+        f"[{decimal_text(low, decimals)}, {decimal_text(high, decimals)}]" for low, high in ends
+    ]
 
 
 def _evidence_columns(frame: "pd.DataFrame", decimals: int, score: Column) -> list[Column]:
@@ -277,10 +279,10 @@ def decimal_text(value: float, decimals: int) -> str:
 
     Examples
     --------
-    >>> [decimal_text(each, 2) for each in (0.125, 0.375, 0.37499999999999994)]
-    ['0.12', '0.38', '0.38']
+    >>> [decimal_text(each, 2) for each in (0.125, 0.375, 0.37499999999999994, -0.001)]
+    ['0.12', '0.38', '0.38', '0.00']
     """
-    return f"{float(f'{value:.12g}'):.{decimals}f}"
+    return f"{float(f'{value:.12g}'):z.{decimals}f}"
 
 
 def count_text(value: float) -> str:

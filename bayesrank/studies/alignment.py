@@ -37,8 +37,8 @@ def alignment(
         difficulties (equal difficulties count half), ``kappa``, Cohen's kappa of the judgements of
         a rater and the difficulties [1]_, without pairs of equal difficulties, ``n_judged`` and
         ``n_skipped``. ``rater_kappa`` (rater, other_rater) is the kappa of two raters on the pairs
-        that both judged, the same in both orders. The two categories of a kappa are which question
-        of a pair is harder: the first or the second by the order of their names.
+        that both judged, the same in both orders. Each pair counts in both orders of its
+        questions, since neither comes first: agreement by chance is one half.
         For the majority of raters, without pairs that have none: ``consensus_agreement``,
         ``consensus_kappa``, ``n_consensus`` and ``n_without_consensus``.
 
@@ -148,11 +148,7 @@ def _agreement(choices: NDArray[np.float64], estimated: NDArray[np.float64]) -> 
 
 
 def _kappa(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Return Cohen's kappa of two signs, over the pairs with both."""
+    """Return Cohen's kappa of two signs, over the pairs with both, each in both orders."""
     there = ~np.isnan(x) & ~np.isnan(y)
-    if not there.any():
-        return np.nan
-    a, b = x[there] > 0, y[there] > 0
-    observed = float((a == b).mean())
-    by_chance = float(a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean()))
-    return (observed - by_chance) / (1 - by_chance) if by_chance < 1 else np.nan
+    # Both margins are one half, so that (p - 1/2) / (1 - 1/2) is 2 p - 1, the mean product.
+    return float((x[there] * y[there]).mean()) if there.any() else np.nan

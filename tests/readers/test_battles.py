@@ -548,3 +548,17 @@ def test_timed_battles_come_back_in_the_same_order_of_systems(tmp_path):
     assert data.systems == ("b", "c", "a", "z")
     again = read_battles(write_table(data, tmp_path / "log.csv"))
     assert again.fingerprint == data.fingerprint
+
+
+def test_names_of_columns_are_refused_with_the_names_that_battles_have(tmp_path, run):
+    path = tmp_path / "votes.csv"
+    path.write_text("model_a,model_b,winner,topic\nx,y,model_a,math\ny,z,tie,code\n")
+    shown = run("rank", path, "--group", "topic", code=2).stderr
+    assert "got battles, with the columns model_a, model_b, winner, topic in votes.csv" in shown
+    assert "groups of battles are in a column group" in shown
+    for call in (
+        lambda: read_responses(path, group="topic"),
+        lambda: Responses.from_long(pd.read_csv(path)),
+    ):
+        with pytest.raises(DataError, match="read them with read_battles or Battles"):
+            call()
