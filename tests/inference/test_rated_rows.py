@@ -13,6 +13,7 @@ from bayesrank.inference.fits.pair_rows import pair_rows
 from bayesrank.inference.fits.raters import RatedRows, _averaged, _Scales, _secant, _with_scales
 from bayesrank.inference.fits.vote_likelihoods import cumulative_logit
 from bayesrank.priors import Cauchy, Flat, Normal, NormalPrior
+from bayesrank.vote_rows import VoteRows
 
 SCORE = np.array([0.9, 0.4, -0.3, -1.0])
 NAMES = np.array(list("abcd"))
@@ -348,3 +349,23 @@ def test_few_votes_without_an_estimate_give_no_warning(first, second, result, pr
     )
     with pytest.raises(NoFiniteEstimate, match="finite maximum-likelihood estimate"):
         rank(log, "cumulative_logit", backend="mle", raters="prompt", draws=0)
+
+
+def test_equal_votes_of_a_judge_count_as_one_of_their_weight(data):
+    votes = VoteRows.of(data)
+    merged, like = votes.alike(data.judge.codes)
+    assert len(like) < 0.5 * len(data.first)
+    assert merged.weight.sum() == len(data.first)
+    sides = np.stack([votes.first, votes.second, votes.outcome, data.judge.codes])
+    rows = np.stack([merged.first, merged.second, merged.outcome, data.judge.codes[like]])
+    np.testing.assert_array_equal(rows, sides[:, like])
+    found, counts = np.unique(sides, axis=1, return_counts=True)
+    order = np.lexsort(rows[::-1])
+    np.testing.assert_array_equal(rows[:, order], found)
+    np.testing.assert_array_equal(merged.weight[order], counts)
+
+
+def test_units_are_single_votes_though_equal_ones_are_fitted_as_one(data):
+    rows = table.cumulative_logit(data, Normal(0.0, 1.0), raters="judge").rows()
+    np.testing.assert_array_equal(rows.votes.first, data.first)
+    np.testing.assert_array_equal(rows.judge, data.judge.codes)
