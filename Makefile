@@ -8,7 +8,7 @@ PYTHON = $(shell for candidate in python3 python3.13 python3.12; do \
 	&& { echo "$$candidate"; break; }; done)
 
 VENV = .venv
-PIP_INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP_INSTALL = $(VENV)/bin/python -m pip install $(PIP_FLAGS) --quiet --disable-pip-version-check -c constraints.txt
 # One worker per core, and one thread per worker: nested thread pools only get in each other's way.
 PYTEST = OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -n auto --dist worksteal
 # Workers have a core each, and threads within them would wait for each other.

@@ -115,8 +115,8 @@ def test_every_prior_can_be_sampled(uncompiled, data, name, prior):
         name,
         backend="nuts",
         prior=PRIORS[prior],
-        draws=100,
-        tune=200,
+        draws=50,
+        tune=100,
         random_seed=1,
         **options,
     )
