@@ -381,8 +381,9 @@ def test_metrics_of_battles_are_named(metrics, message):
         (["evaluate", "--interval", "normal"], "--interval go with outcomes of questions"),
         (["evaluate", "--prior-weight", "1"], "--interval go with outcomes of questions"),
         (["evaluate", "--pairs", "--metrics", "foo"], "Error: --metrics must be the name of a"),
-        (["study", "--by", "benchmark"], "--by, --checkpoint and --workers go with outcomes of"),
-        (["study", "--workers", "2"], "--by, --checkpoint and --workers go with outcomes of"),
+        (["study", "--by", "benchmark"], "--pools and --workers go with outcomes of"),
+        (["study", "--pools", "9"], "--pools and --workers go with outcomes of"),
+        (["study", "--workers", "2"], "--pools and --workers go with outcomes of"),
     ],
 )
 def test_flags_of_questions_are_refused_for_battles(run, ties, arguments, message):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from bayesrank.commands.console import (
     READING,
@@ -130,8 +131,12 @@ def study(
     reading = {name: settings.pop(name) for name in READING}
     data = leave_out_empty(_read(paths, reading), "study")
     if isinstance(data, Battles):
-        if settings["by"] is not None or settings["checkpoint"] is not None or workers != 1:
-            raise click.UsageError("--by, --checkpoint and --workers go with outcomes of questions")
+        source = click.get_current_context().get_parameter_source
+        others = map(source, ("by", "checkpoint", "pools", "workers"))
+        if ParameterSource.COMMANDLINE in others:
+            raise click.UsageError(
+                "--by, --checkpoint, --pools and --workers go with outcomes of questions"
+            )
         _study_battles(data, methods, counts, settings, output)
         return
     if settings["by"] is not None and data.groups is None:
