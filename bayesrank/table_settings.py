@@ -169,8 +169,10 @@ def name_systems(
     return replace(read, frame=frame, settings=(), named=named, notes=(*read.notes, *notes))
 
 
-def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> None:
+def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> list[str]:
     """Raise if rows of a system and question seem to differ by design in an unknown column.
+
+    Columns that number such rows are no error, since they may number trials.
 
     Parameters
     ----------
@@ -181,21 +183,28 @@ def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> No
     source : Source
         For messages.
 
+    Returns
+    -------
+    list of str
+        Notes on the columns that number the rows.
+
     Raises
     ------
     DataError
         Naming the column.
     """
+    notes: list[str] = []
     systems, questions = categories_of(read.frame, "system"), categories_of(read.frame, "question")
     cells = pair_codes(systems, questions)
     for name, values in others.items():
         if field_name(name) in _TIMES:
             _refuse_times(read, name, values, source)
-        if _counts(values.categories):
-            continue
         share, n_values = _designed(systems, cells, values)
         found = (share >= _SURELY) & (n_values > 1)
-        if found.any():
+        if found.any() and _counts(values.categories):
+            another = f"question='{read.asked},{name}'"
+            notes.append(f"{name} numbers trials: {another} makes each number another question")
+        elif found.any():
             examples = ", ".join(map(str, values.categories[:2]))
             raise DataError(
                 f"{source.argument} must name the trials of a question; got rows of "
@@ -204,6 +213,7 @@ def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> No
                 f"question='{read.asked},{name}' if it is another question, or pool={name!r} or "
                 f"trial={name!r} if such rows are trials"
             )
+    return notes
 
 
 def _refuse_times(

@@ -780,3 +780,70 @@ def test_zeros_with_an_error_are_reported(tmp_path, caplog):
     with caplog.at_level("INFO", logger="bayesrank"):
         assert read_responses(write(tmp_path, text)).outcomes[..., 0].tolist() == [[1, 0], [0, 1]]
     assert "1 outcome of 0 counts as wrong despite an error in the column 'is_error'" in caplog.text
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_outcomes_that_belong_to_the_questions_are_pointed_out(tmp_path, caplog, files):
+    rows = [
+        {"model": system, "id": f"q{n}", "resolved": n % 3 > 0, "right": (n + len(system)) % 2}
+        for system in ("a", "bb", "ccc")
+        for n in range(6)
+    ]
+    for number in range(files):
+        lines = "\n".join(map(json.dumps, rows[number::files]))
+        write(tmp_path, lines, f"log{number}.jsonl")
+    read_responses(tmp_path)
+    told = "All systems have the same outcome on each of the 6 questions that they share: pass outc"
+    assert told in caplog.text
+    caplog.clear()
+    read_responses(tmp_path, outcome="right")
+    assert not caplog.messages
+
+
+def test_columns_that_number_the_rows_of_a_question_are_named(tmp_path):
+    cells = [(system, question, step) for system in "ab" for question in "xy" for step in (1, 2)]
+    text = "".join(f"{system},{question},{step},{step % 2}\n" for system, question, step in cells)
+    path = write(tmp_path, "model,item,step,correct\n" + text)
+    table = read_table(path)
+    told = "; step numbers trials: question='item,step' makes each number another question"
+    assert table.message.endswith(told)
+    assert read_responses(path, question="item,step").questions == ("x/1", "x/2", "y/1", "y/2")
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("is_lower_better", "True", "False"), ("higherIsBetter", "0", "1"), ("lower_better", "1", "")],
+)
+def test_rows_of_which_the_lowest_outcome_is_best_are_refused(tmp_path, name, low, high):
+    def long(y, *scores):
+        cells = zip(("a,x", "a,y", "b,x", "b,y"), scores, (high, y) * 2, strict=True)
+        return write(tmp_path, f"model,item,score,{name}\n" + "\n".join(map(",".join, cells)))
+
+    told = f"got '{name}' that says the opposite of system 'a', question 'y'"
+    with pytest.raises(DataError, match=told):
+        read_responses(long(low, "0.5", "0.9", "0.2", "0.1"))
+    wide = f"item,{name},a,b\nx,{high},0.5,0.2\ny,{low},0.9,0.1\n"
+    with pytest.raises(DataError, match=told):
+        read_responses(write(tmp_path, wide, "wide.csv"), wide=True)
+    data = read_responses(long(high, "0.5", "0.9", "0.2", "0.1"))
+    assert data.scores[..., 0].tolist() == [[0.5, 0.9], [0.2, 0.1]]
+    medals = read_responses(long(low, "1", "0", "", "1"))
+    assert medals.outcomes[..., 0].tolist() == [[1, 0], [-1, 1]]
+
+
+def test_percentages_are_not_divided_by_numbers_of_questions(tmp_path):
+    path = write(tmp_path, "model,subject,total,accuracy\na,x,250,60\nb,x,250,70\n")
+    with pytest.raises(DataError, match=r"got 60 for system 'a', question 'x': pass scale=\(low"):
+        read_responses(path)
+    assert read_responses(path, scale=(0, 100)).scores[..., 0].tolist() == [[0.6], [0.7]]
+
+
+def test_folders_of_one_name_are_named_by_those_above_them(tmp_path):
+    for system, right in (("gpt", 1), ("llama", 0)):
+        for run in ("run1", "run2"):
+            folder = tmp_path / system / run / "mmlu"
+            folder.mkdir(parents=True)
+            write(folder, f"id,correct\nq1,{right}\nq2,{int(run == 'run1')}\n")
+    data = read_responses(tmp_path, system="folder")
+    assert data.systems == ("mmlu (folder=gpt)", "mmlu (folder=llama)")
+    np.testing.assert_array_equal(data.outcomes, [[[1, 1], [1, 0]], [[0, 0], [1, 0]]])
