@@ -154,7 +154,8 @@ def _melted(
     chosen = [each for each in frame.columns if each not in beside] if melted is None else melted
     others = [each for each in chosen if not holds_outcomes(column_of(frame, each))]
     if others:
-        named = ", or name those of the systems by system=..." if kind == "system" else ""
+        named = ", or name those of the systems by system=... or of the questions by question=..."
+        named = named if kind == "system" else ""
         left_out = "it out" if len(others) == 1 else f"out {', '.join(map(str, others))}"
         raise DataError(
             f"{source.argument} must have outcomes in all columns of a wide table but those for "

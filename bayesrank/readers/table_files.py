@@ -587,7 +587,8 @@ def _rows(
             for frame, column, kept in zip(frames, columns, rows, strict=True)
         ]
         known = dict.fromkeys(label for each in labels for label in each.tolist())
-        chosen = choose(name, known, wanted)
+        other = f", or question='ID,{columns[0]}' if each is that of another question"
+        chosen = choose(name, known, wanted, other=other)
         found = [np.flatnonzero(label == chosen) for label in labels]
         rows = [
             each if kept is None else kept[each] for each, kept in zip(found, rows, strict=True)

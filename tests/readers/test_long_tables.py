@@ -203,7 +203,7 @@ def test_selector_columns_choose_rows(tmp_path):
     assert data.groups == ("math", "code", "code")
     path = write(tmp_path, "model,metric,item,score\na,em,1,1\na,f1,1,0\n")
     with pytest.raises(
-        DataError, match=r"metric must name one of em, f1; got None \(pass metric=\.\.\.\)"
+        DataError, match=r"metric must name one of em, f1; got None \(pass metric=\.\.\., or"
     ):
         read_responses(path)
 
@@ -797,7 +797,7 @@ def test_outcomes_that_belong_to_the_questions_are_pointed_out(tmp_path, caplog,
     assert told in caplog.text
     caplog.clear()
     read_responses(tmp_path, outcome="right")
-    assert not caplog.messages
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
 def test_columns_that_number_the_rows_of_a_question_are_named(tmp_path):
@@ -847,3 +847,42 @@ def test_folders_of_one_name_are_named_by_those_above_them(tmp_path):
     data = read_responses(tmp_path, system="folder")
     assert data.systems == ("mmlu (folder=gpt)", "mmlu (folder=llama)")
     np.testing.assert_array_equal(data.outcomes, [[[1, 1], [1, 0]], [[0, 0], [1, 0]]])
+
+
+def test_columns_beside_scores_are_pointed_out_in_wide_tables(tmp_path, caplog):
+    text = "model,#Params (B),MMLU,MMLU_stderr\na,7,60.5,1.5\nb,70,80.5,1.5\n"
+    read_responses(write(tmp_path, text), wide=True, scale=(0, 100))
+    told = "questions '#Params (B)', 'MMLU_stderr' are called like sizes or standard errors"
+    assert told in caplog.text
+    caplog.clear()
+    read_responses(write(tmp_path, "model,MMLU,n\na,0.6,0.5\nb,0.8,1\n"), wide=True)
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
+
+
+def test_metrics_of_other_questions_may_be_part_of_their_names(tmp_path):
+    text = "model,task,metric,score\na,x,acc,0.5\na,y,f1,0.2\nb,x,acc,0.1\nb,y,f1,0.3\n"
+    told = r"got None \(pass metric=..., or question='ID,metric' if each is that of another quest"
+    with pytest.raises(DataError, match=told):
+        read_responses(write(tmp_path, text))
+    data = read_responses(write(tmp_path, text), question="task,metric")
+    assert data.questions == ("x/acc", "y/f1")
+
+
+def test_columns_of_json_share_the_name_of_their_system(tmp_path):
+    for system, right in (("a", [1, 0]), ("b", [0, 0])):
+        table = {"id": [1, 2], "model": system, "kind": "x", "correct": right, "note": [None, "y"]}
+        write(tmp_path, json.dumps(table), f"{system}.json")
+    data = read_responses(tmp_path)
+    assert (data.systems, data.questions) == (("a", "b"), ("1", "2"))
+    assert data.outcomes[..., 0].tolist() == [[1, 0], [0, 0]]
+    path = write(tmp_path, json.dumps(table | {"note": [1]}), "uneven.json")
+    with pytest.raises(DataError, match="columns of one length; got several in uneven"):
+        read_responses(path)
+
+
+def test_a_benchmark_of_shares_among_percentages_is_pointed_out(tmp_path, caplog):
+    rows = "a,x,0.5\nb,x,0.6\nc,x,0.9\na,y,50\nb,y,0.4\nc,y,70\n"
+    path = write(tmp_path, f"model,benchmark,score\n{rows}")
+    read_responses(path, scale=(0, 100))
+    told = "All scores of x lie between 0 and 1 on a scale from 0 to 100, and not those of other"
+    assert told in caplog.text
