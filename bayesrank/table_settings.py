@@ -172,7 +172,7 @@ def name_systems(
 def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> list[str]:
     """Raise if rows of a system and question seem to differ by design in an unknown column.
 
-    Columns that number such rows are no error, since they may number trials.
+    Columns that number such rows, and ids, are no error, since they may be those of trials.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> li
     Returns
     -------
     list of str
-        Notes on the columns that number the rows.
+        Notes on these.
 
     Raises
     ------
@@ -201,9 +201,9 @@ def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> li
             _refuse_times(read, name, values, source)
         share, n_values = _designed(systems, cells, values)
         found = (share >= _SURELY) & (n_values > 1)
-        if found.any() and _counts(values.categories):
-            another = f"question='{read.asked},{name}'"
-            notes.append(f"{name} numbers trials: {another} makes each number another question")
+        if found.any() and (_counts(values.categories) or _is_id(name)):
+            another = f"question='{read.asked},{name}' makes each value another question"
+            notes.append(f"rows that differ in {name} are trials: {another}")
         elif found.any():
             examples = ", ".join(map(str, values.categories[:2]))
             raise DataError(
@@ -238,7 +238,7 @@ def other_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None]) -> Co
     asked = asked_columns(chosen)
     found = {}
     for name in frame.columns:
-        if is_other(name, asked) and not is_of_answers(name):
+        if is_other(name, asked) and (_is_id(name) or not is_of_answers(name)):
             try:
                 found[str(name)] = pd.Categorical(column_of(frame, name).astype(object))
             except TypeError:
@@ -255,6 +255,11 @@ def is_of_answers(column: Hashable) -> bool:
     [True, False]
     """
     return not _OF_ANSWERS.isdisjoint(field_name(column).split("_"))
+
+
+def _is_id(column: Hashable) -> bool:
+    """Return whether a column is an id, as of raters and criteria, and nothing of an answer."""
+    return _OF_ANSWERS.intersection(field_name(column).split("_")) == {"id"}
 
 
 def _codes(values: "pd.Categorical") -> NDArray[np.int64]:

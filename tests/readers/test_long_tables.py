@@ -800,14 +800,15 @@ def test_outcomes_that_belong_to_the_questions_are_pointed_out(tmp_path, caplog,
     assert not [each for each in caplog.records if each.levelname == "WARNING"]
 
 
-def test_columns_that_number_the_rows_of_a_question_are_named(tmp_path):
-    cells = [(system, question, step) for system in "ab" for question in "xy" for step in (1, 2)]
-    text = "".join(f"{system},{question},{step},{step % 2}\n" for system, question, step in cells)
-    path = write(tmp_path, "model,item,step,correct\n" + text)
-    table = read_table(path)
-    told = "; step numbers trials: question='item,step' makes each number another question"
-    assert table.message.endswith(told)
-    assert read_responses(path, question="item,step").questions == ("x/1", "x/2", "y/1", "y/2")
+@pytest.mark.parametrize(("name", "kinds"), [("step", "12"), ("criterion_id", "cd")])
+def test_columns_that_tell_the_rows_of_a_question_apart_are_named(tmp_path, name, kinds):
+    cells = [(system, question, kind) for system in "ab" for question in "xy" for kind in kinds]
+    text = "".join(f"{','.join(cell)},{number % 3 // 2}\n" for number, cell in enumerate(cells))
+    path = write(tmp_path, f"model,item,{name},correct\n{text}")
+    another = f"question='item,{name}' makes each value another question"
+    assert read_table(path).message.endswith(f"; rows that differ in {name} are trials: {another}")
+    questions = tuple(f"{question}/{kind}" for question in "xy" for kind in kinds)
+    assert read_responses(path, question=f"item,{name}").questions == questions
 
 
 @pytest.mark.parametrize(
