@@ -154,6 +154,8 @@ STATUSES = (
 
 # Outcomes that are right or wrong, or already shares of 1.
 _SHARES = frozenset(NAMES["outcome"]) - {"outcome", "score", "reward", "rating", "value"}
+# Those of them that are never numbers of right answers, but maybe percentages.
+_RATES = frozenset({"acc", "accuracy", "exact_match"})
 # The highest possible score of a row, where questions have different ones.
 MAXIMA = ("max_score", "maximum_score", "max_points", "max_reward", "points_possible", "out_of")
 # Numbers of right answers, and what they are divided by, in tables of counts.
@@ -162,6 +164,7 @@ _COUNTS = tuple(
     for each in ("correct", "passed", "solved", "resolved", "success")
     for name in (f"n_{each}", f"num_{each}", f"{each}_count")
 )
+_COUNTED = _SHARES.difference(_RATES).union(_COUNTS)
 TOTALS = ("total", *(
     name
     for each in ("total", "questions", "samples", "items", "problems", "tasks")
@@ -179,6 +182,12 @@ _LOWER = re.compile(
     rf"(?!(?:neg|negative|minus|inverse|no)_)(?:.+_)?(?:{'|'.join(_LOWER_NAMES.split())})"
     r"(?:_(?:s|ms|secs?|seconds|minutes|usd|mean|avg|average|median|total|min|max|bin|p?\d+|per_.+))*"
 )
+# Columns that say in each row which outcome is best, and whether their truth means the lowest.
+DIRECTIONS = {
+    name: word == "lower"
+    for word in ("lower", "higher", "greater")
+    for name in (f"{word}_is_better", f"is_{word}_better", f"{word}_better")
+}
 # Leaderboards mark them with arrows.
 _DOWN = frozenset("\u2193\u2b07")
 
@@ -189,6 +198,7 @@ METRICS = ("metric", "metric_name", "measure", "score_name", "score_type")
 _KNOWN = SETTINGS.union(
     *(ERRORS, STATUSES, MAXIMA, _COUNTS, TOTALS, SELECTORS, METRICS, NUMBERS, QUESTIONS, DECLARED),
     *NAMES.values(),
+    DIRECTIONS,
 )
 
 # Value that disables the groups of a table.
@@ -461,7 +471,7 @@ def find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source
         settings=tuple(dict.fromkeys([*settings, *pool])),
         reasons=tuple(free[name] for name in (*ERRORS, *STATUSES) if name in free),
         maximum=None if outcome in _SHARES else next(filter(None, map(free.get, MAXIMA)), None),
-        total=total if outcome in _SHARES.union(_COUNTS) and total in free.values() else None,
+        total=total if outcome in _COUNTED and total in free.values() else None,
     )
 
 

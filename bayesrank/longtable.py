@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.columns import (
+    DIRECTIONS,
     QUESTIONS,
     Found,
     Source,
@@ -154,6 +155,7 @@ def standardize(
     if maximum is not None:
         outcome, told = _shares(outcome, found.outcome, column_of(frame, maximum), cell, source)
         notes += told
+    _refuse_lower_rows(frame, outcome, cell, source)
     table: dict[str, Any] = {**named, "outcome": outcome}
     levels = tuple(map(str, found.groups))
     group = "" if found.group is None else str(found.group)
@@ -252,6 +254,26 @@ def _shares(
                 "to be divided by it"
             )
     return outcome / np.where(highest > 0.0, highest, np.nan), (f"outcomes are divided by {name}",)
+
+
+def _refuse_lower_rows(
+    frame: "pd.DataFrame",
+    outcome: NDArray[np.float64],
+    cell: Callable[[int], str],
+    source: Source,
+) -> None:
+    """Raise if a column says of scores that the lowest one is best; zeros and ones are verdicts."""
+    if (np.isnan(outcome) | np.isin(outcome, (0.0, 1.0))).all():
+        return
+    for name in frame.columns:
+        if (lowest := DIRECTIONS.get(field_name(name))) is not None:
+            said = outcome_numbers(column_of(frame, name), f"{name}{_of(source)}") == lowest
+            if (wrong := said & ~np.isnan(outcome)).any():
+                raise DataError(
+                    f"outcomes must be higher for better systems; got {name!r} that says the "
+                    f"opposite of {cell(int(wrong.argmax()))}{source.where}: leave such rows out, "
+                    f"or reverse their outcomes and leave {name} out"
+                )
 
 
 def _without_empty_rows(frame: "pd.DataFrame", columns: "Sequence[Hashable]") -> "pd.DataFrame":
@@ -382,13 +404,15 @@ def place_rows(
         if field_name(read.asked) in QUESTIONS and chosen.get("question") is None:
             cautions = (*cautions, *_say_rows(named, files))
         named = replace(named, cautions=tuple(cautions))
+    named = replace(named, cautions=(*named.cautions, *_say_of_questions(named.frame)))
     if named.settings:
         named = name_systems(named, source, chosen)
 
-    def explain() -> None:
+    def explain() -> list[str]:
         columns = others()
         if all(len(values) == len(named.frame) for values in columns.values()):  # no list of trials
-            refuse_unknown(named, columns, source)
+            return refuse_unknown(named, columns, source)
+        return []
 
     return number_trials(named, source, files, explain=explain)
 
@@ -431,7 +455,7 @@ def number_trials(
     source: Source,
     files: "NDArray[np.int64] | None" = None,
     *,
-    explain: Callable[[], None] = lambda: None,
+    explain: Callable[[], Sequence[str]] = tuple,
 ) -> StandardTable:
     """Give every row its trial.
 
@@ -448,7 +472,8 @@ def number_trials(
     files : numpy.ndarray of shape (row,), optional
         Which file each row is from, where there are several.
     explain : callable, optional
-        Called where rows repeat others, to raise an error that says in which column they differ.
+        Called where rows repeat others, to raise an error that says in which column they differ, or
+        to return notes on it.
 
     Returns
     -------
@@ -468,11 +493,11 @@ def number_trials(
         table = table.drop(columns="part")
     if "trial" not in table:
         order = _order(table)
-        if order.any():
-            explain()
+        notes = explain() if order.any() else ()
         if files is None:
             _refuse_some_repeats(table, order)
-        numbered = replace(read, frame=table.assign(trial=order))
+        notes = (*read.notes, *notes)
+        numbered = replace(read, frame=table.assign(trial=order), notes=notes)
         repeated_cells(numbered.frame, source)
         return numbered
     numbers = _as_numbers(table["trial"].cat.categories.tolist())
@@ -567,6 +592,27 @@ def _say_equal(table: "pd.DataFrame") -> Iterator[str]:
         yield (
             f"All rows occur at least {sizes.min()} times with the same outcomes, and count as "
             "trials: leave out the repeated ones if they are copies"
+        )
+
+
+def _say_of_questions(table: "pd.DataFrame") -> Iterator[str]:
+    """Caution if outcomes depend on the question alone, as right answers do."""
+    if len(table) > CELLS:
+        return
+    known = table.loc[table["outcome"].notna(), ["system", "question", "outcome"]]
+    outcomes, questions = known["outcome"].to_numpy(), known["question"].cat.codes.to_numpy()
+    of_question = np.full(len(known["question"].cat.categories), np.nan)
+    of_question[questions] = outcomes
+    if (outcomes != of_question[questions]).any():
+        return
+    n_systems = known.drop_duplicates(CELL[:2])["question"].value_counts()
+    shared = n_systems.index[n_systems > 1]
+    differ = known.loc[known["question"].isin(shared), "outcome"].nunique() > 1
+    if differ and (n_systems - 1).clip(0).sum() >= 2 * BY_CHANCE:
+        yield (
+            f"All systems have the same outcome on each of the {len(shared)} questions that they "
+            "share: pass outcome=... for the column of their results if these are right answers or "
+            "something else that belongs to the question"
         )
 
 

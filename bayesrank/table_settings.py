@@ -169,8 +169,10 @@ def name_systems(
     return replace(read, frame=frame, settings=(), named=named, notes=(*read.notes, *notes))
 
 
-def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> None:
+def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> list[str]:
     """Raise if rows of a system and question seem to differ by design in an unknown column.
+
+    Columns that number such rows, and ids, are no error, since they may be those of trials.
 
     Parameters
     ----------
@@ -181,21 +183,28 @@ def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> No
     source : Source
         For messages.
 
+    Returns
+    -------
+    list of str
+        Notes on these.
+
     Raises
     ------
     DataError
         Naming the column.
     """
+    notes: list[str] = []
     systems, questions = categories_of(read.frame, "system"), categories_of(read.frame, "question")
     cells = pair_codes(systems, questions)
     for name, values in others.items():
         if field_name(name) in _TIMES:
             _refuse_times(read, name, values, source)
-        if _counts(values.categories):
-            continue
         share, n_values = _designed(systems, cells, values)
         found = (share >= _SURELY) & (n_values > 1)
-        if found.any():
+        if found.any() and (_counts(values.categories) or _is_id(name)):
+            another = f"question='{read.asked},{name}' makes each value another question"
+            notes.append(f"rows that differ in {name} are trials: {another}")
+        elif found.any():
             examples = ", ".join(map(str, values.categories[:2]))
             raise DataError(
                 f"{source.argument} must name the trials of a question; got rows of "
@@ -204,6 +213,7 @@ def refuse_unknown(read: "StandardTable", others: Columns, source: Source) -> No
                 f"question='{read.asked},{name}' if it is another question, or pool={name!r} or "
                 f"trial={name!r} if such rows are trials"
             )
+    return notes
 
 
 def _refuse_times(
@@ -228,7 +238,7 @@ def other_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None]) -> Co
     asked = asked_columns(chosen)
     found = {}
     for name in frame.columns:
-        if is_other(name, asked) and not is_of_answers(name):
+        if is_other(name, asked) and (_is_id(name) or not is_of_answers(name)):
             try:
                 found[str(name)] = pd.Categorical(column_of(frame, name).astype(object))
             except TypeError:
@@ -245,6 +255,11 @@ def is_of_answers(column: Hashable) -> bool:
     [True, False]
     """
     return not _OF_ANSWERS.isdisjoint(field_name(column).split("_"))
+
+
+def _is_id(column: Hashable) -> bool:
+    """Return whether a column is an id, as of raters and criteria, and nothing of an answer."""
+    return _OF_ANSWERS.intersection(field_name(column).split("_")) == {"id"}
 
 
 def _codes(values: "pd.Categorical") -> NDArray[np.int64]:

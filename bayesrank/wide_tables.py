@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrank.columns import NAMES, SETTINGS, Source, column_of, field_name, refuse_lower
+from bayesrank.columns import (
+    DIRECTIONS,
+    NAMES,
+    SETTINGS,
+    Source,
+    column_of,
+    field_name,
+    refuse_lower,
+)
 from bayesrank.errors import DataError
 from bayesrank.longtable import is_empty
 from bayesrank.outcomes import DECLARED, holds_outcomes
@@ -67,7 +75,7 @@ def melt(
     }
     listed = [name.strip() for name in (chosen.get("system") or "").split(",") if name.strip()]
     frame = _without_unnamed(frame, named.union(listed), source)
-    known = DECLARED.union(_BESIDE)
+    known = DECLARED.union(_BESIDE, DIRECTIONS)
     beside = [each for each in frame.columns if str(each) in named or field_name(each) in known]
     unknown = [name for name in listed if name not in frame]
     if unknown:
@@ -146,7 +154,8 @@ def _melted(
     chosen = [each for each in frame.columns if each not in beside] if melted is None else melted
     others = [each for each in chosen if not holds_outcomes(column_of(frame, each))]
     if others:
-        named = ", or name those of the systems by system=..." if kind == "system" else ""
+        named = ", or name those of the systems by system=... or of the questions by question=..."
+        named = named if kind == "system" else ""
         left_out = "it out" if len(others) == 1 else f"out {', '.join(map(str, others))}"
         raise DataError(
             f"{source.argument} must have outcomes in all columns of a wide table but those for "

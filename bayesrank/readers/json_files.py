@@ -336,14 +336,16 @@ def json_columns(head: str, *, lines: bool = False) -> list[str]:
     lists = [name for name, value in own if value == "["]
     objects = [n for n in lists if re.search(rf'"{re.escape(n)}"\s*:\s*\[\s*\{{', head)]
     listed = _rows_of(lists, objects)
-    if listed is not None:
+    split = '"columns"' in head
+    if listed is not None and (split or listed in objects):
         columns = re.search(r'"columns"\s*:\s*\[([^\]]*)\]', head)
         if columns is not None:
             return re.findall(r'"([^"]*)"', columns[1])
         names = [name for name, _ in _names(head[head.index(f'"{listed}"') :], 2)]
         given = [name for name, value in own if value not in "[{"]
         return [*names, *_of_all(given, names)]
-    return [name for name, value in own if value in "[{"]
+    names = [name for name, value in own if value in "[{"]
+    return [*names, *_of_all([name for name, value in own if value not in "[{"], names)]
 
 
 def _rows_of(lists: Collection[str], objects: Sequence[str]) -> str | None:
@@ -419,14 +421,15 @@ def read_json_table(path: Path, needed: Callable[[str], bool]) -> "pd.DataFrame"
                     f"in {path.name}"
                 )
             rows = [dict(zip(map(str, names), row, strict=True)) for row in rows]
-        if rows is None and document and all(isinstance(each, list) for each in document.values()):
-            if len({len(each) for each in document.values()}) != 1:
+        plain = [n for n, each in document.items() if isinstance(each, str | int | float)]
+        if lists and not objects and names is None and len(lists) + len(plain) == len(document):
+            if len({len(each) for each in lists.values()}) != 1:
                 raise DamagedFileError(
                     f"paths must hold columns of one length; got several in {path.name}"
                 )
-            return pd.DataFrame({name: pd.Series(v, dtype=object) for name, v in document.items()})
+            columns = {name: pd.Series(each, dtype=object) for name, each in lists.items()}
+            return pd.DataFrame(columns).assign(**{n: document[n] for n in _of_all(plain, lists)})
         if rows and isinstance(rows[0], dict):
-            plain = [n for n, each in document.items() if isinstance(each, str | int | float)]
             shared = {name: document[name] for name in _of_all(plain, rows[0])}
             rows = [{**shared, **row} if isinstance(row, dict) else row for row in rows]
         document = rows if rows is not None else _by_index(document)

@@ -37,6 +37,15 @@ _SUMMARY = re.compile(
     re.IGNORECASE,
 )
 
+# Names of columns beside scores: standard errors and intervals, sizes and numbers.
+_BESIDE = re.compile(
+    r"(?:.+[\W_])?(?:std[\W_]?(?:dev|err|error)?|stddev|standard[\W_](?:deviation|error)"
+    r"|ci[\W_]?(?:low|lower|high|upper)|(?:lower|upper)[\W_]ci|ci[\W_]?95|95[\W_]*ci)"
+    r"|\W*(?:n|num|total)?[\W_]*(?:param(?:eter)?s|samples|questions|votes|battles|likes|downloads)"
+    r"(?:[\W_]+b)?\W*|context[\W_](?:length|window)|(?:release[\W_])?year",
+    re.IGNORECASE,
+)
+
 # Columns that every row has.
 ROW = [*CELL, "outcome"]
 
@@ -129,7 +138,9 @@ def select(
     )
 
 
-def choose(argument: str, known: Iterable[str], chosen: str | None, where: str = "") -> str:
+def choose(
+    argument: str, known: Iterable[str], chosen: str | None, where: str = "", other: str = ""
+) -> str:
     """Return the chosen name, or the only known one.
 
     Parameters
@@ -142,6 +153,8 @@ def choose(argument: str, known: Iterable[str], chosen: str | None, where: str =
         What the caller passed.
     where : str, default ""
         Ends the message, such as ``" for task 'arithmetic'"``.
+    other : str, default ""
+        Another remedy.
 
     Returns
     -------
@@ -168,7 +181,7 @@ def choose(argument: str, known: Iterable[str], chosen: str | None, where: str =
     if not names:
         raise DataError(f"{argument} must be named in the logs{where}; got none")
     listed = ", ".join(names)
-    remedy = f" (pass {argument}=...)" if chosen is None else ""
+    remedy = f" (pass {argument}=...{other})" if chosen is None else ""
     raise DataError(f"{argument} must name one of {listed}{where}; got {chosen!r}{remedy}")
 
 
@@ -497,16 +510,17 @@ def say_left_out(names: Iterable[str], answered: Collection[str]) -> Iterator[st
 
 
 def _say_summaries(role: str, names: Sequence[str]) -> Iterator[str]:
-    """Report names that tables give to the mean of the others."""
-    found = [repr(name) for name in names if _SUMMARY.fullmatch(name.rpartition("/")[2])]
-    if not 0 < len(found) < len(names):
-        return
-    several = len(found) > 1
-    named = f"The {role}{'s' * several} {', '.join(found)} {'are' if several else 'is'} called like"
-    ending = (
-        "summaries of others: leave them out" if several else "a summary of others: leave it out"
-    )
-    yield f"{named} {ending} if {'they are' if several else 'it is one'}."
+    """Report names that tables give to the mean of the others, or to what stands beside scores."""
+    kinds = [(_SUMMARY, "a summary of others", "summaries of others")]
+    if role == "question":
+        kinds.append((_BESIDE, "a size or a standard error", "sizes or standard errors"))
+    for pattern, one, many in kinds:
+        found = [repr(name) for name in names if pattern.fullmatch(name.rpartition("/")[2])]
+        if 1 < len(found) < len(names):
+            called = f"The {role}s {', '.join(found)} are called like {many}"
+            yield f"{called}: leave them out if they are."
+        elif 1 == len(found) < len(names):
+            yield f"The {role} {found[0]} is called like {one}: leave it out if it is one."
 
 
 def _say_pairs(systems: Sequence[str], questions: Sequence[str]) -> Iterator[str]:

@@ -179,18 +179,24 @@ def system_folders(folders: Iterable[Path]) -> list[Path]:
     return above if beside and len(set(above)) > 1 else given
 
 
-def name_files(paths: Sequence[Path]) -> list[str]:
-    """Return names without endings, and the folders that distinguish files of one name."""
+def name_places(places: Sequence[Path]) -> list[str]:
+    """Return the names of folders, or of files without endings, and what distinguishes equal ones.
+
+    Examples
+    --------
+    >>> name_places([Path("gpt/mmlu"), Path("llama/mmlu"), Path("gpt/gsm8k")])
+    ['mmlu (folder=gpt)', 'mmlu (folder=llama)', 'gsm8k']
+    """
     alike: dict[str, list[Path]] = {}
-    for path in paths:
-        alike.setdefault(Path(plain_name(path)).stem, []).append(path)
+    for place in places:
+        alike.setdefault(place.name, []).append(place)
     names = {}
     for name, own in alike.items():
-        folders = _told_folders(path.parent for path in own)
-        for path in own:
-            told = {FOLDER: folders[path.parent]} if folders else {}
-            names[path] = with_settings(name, told)
-    return [names[path] for path in paths]
+        folders = _told_folders(place.parent for place in own)
+        for place in own:
+            told = {FOLDER: folders[place.parent]} if folders else {}
+            names[place] = with_settings(name, told)
+    return [names[place] for place in places]
 
 
 def _told_folders(places: Iterable[Path]) -> dict[Path, str]:

@@ -15,6 +15,7 @@ from bayesrank.battles import Battles
 from bayesrank.errors import DataError
 from bayesrank.longtable import arrange
 from bayesrank.outcomes import refuse
+from bayesrank.printable import listing
 from bayesrank.readers.battles import read_battle_files
 from bayesrank.readers.finding import Logs, PathLike, find_logs, read_sound
 from bayesrank.readers.log_table import (
@@ -393,6 +394,15 @@ def _shares_on_a_scale(data: Responses) -> Iterator[str]:
                 f"All scores of the {kind} {name!r} lie between 0 and 1 on a scale {data.scale}: "
                 "if they are shares, multiply them, or read them by themselves."
             )
+    known = ~np.isnan(data.values)
+    inside = ((data.values > 0.0) & (data.values < 1.0) | ~known).all(axis=(0, 2))
+    found = np.flatnonzero(inside & (known.sum(axis=(0, 2)) > 2))
+    if 0 < len(found) < len(inside):
+        names = listing([data.questions[place] for place in found])
+        yield (
+            f"All scores of {names} lie between 0 and 1 on a scale {data.scale}, and not those of "
+            "other questions: if they are shares, multiply them."
+        )
 
 
 def _what_they_are(data: Responses) -> str:

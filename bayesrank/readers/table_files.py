@@ -40,7 +40,7 @@ from bayesrank.readers.json_files import (
 )
 from bayesrank.readers.log_table import LogTable, Selection, build_table, choose, say_left_out
 from bayesrank.readers.naming import (
-    name_files,
+    name_places,
     saved_again,
     say_alike,
     say_copies,
@@ -450,12 +450,14 @@ def read_long_tables(paths: Sequence[Path], selection: Selection) -> LogTable:
     ]
     # In a question, files of one name in several folders are one.
     told = selection.of_files and "folder" not in asked
+    stems = [path.parent / Path(plain_name(path)).stem for path in paths]
     folders = [path.parent for path in paths]
-    if selection.of_files and "folder" not in asked_columns({"trial": selection.trial}):
+    of_systems = selection.of_files and "folder" not in asked_columns({"trial": selection.trial})
+    if of_systems:
         folders = system_folders(folders)
     places = {
-        "file": name_files(paths) if told else [Path(plain_name(path)).stem for path in paths],
-        "folder": [folder.name for folder in folders],
+        "file": name_places(stems) if told else [each.name for each in stems],
+        "folder": name_places(folders) if of_systems else [each.name for each in folders],
     }
     for name in filter(asked.__contains__, places):
         frames = [
@@ -585,7 +587,8 @@ def _rows(
             for frame, column, kept in zip(frames, columns, rows, strict=True)
         ]
         known = dict.fromkeys(label for each in labels for label in each.tolist())
-        chosen = choose(name, known, wanted)
+        other = f", or question='ID,{columns[0]}' if each is that of another question"
+        chosen = choose(name, known, wanted, other=other)
         found = [np.flatnonzero(label == chosen) for label in labels]
         rows = [
             each if kept is None else kept[each] for each, kept in zip(found, rows, strict=True)

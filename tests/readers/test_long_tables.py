@@ -203,7 +203,7 @@ def test_selector_columns_choose_rows(tmp_path):
     assert data.groups == ("math", "code", "code")
     path = write(tmp_path, "model,metric,item,score\na,em,1,1\na,f1,1,0\n")
     with pytest.raises(
-        DataError, match=r"metric must name one of em, f1; got None \(pass metric=\.\.\.\)"
+        DataError, match=r"metric must name one of em, f1; got None \(pass metric=\.\.\., or"
     ):
         read_responses(path)
 
@@ -780,3 +780,110 @@ def test_zeros_with_an_error_are_reported(tmp_path, caplog):
     with caplog.at_level("INFO", logger="bayesrank"):
         assert read_responses(write(tmp_path, text)).outcomes[..., 0].tolist() == [[1, 0], [0, 1]]
     assert "1 outcome of 0 counts as wrong despite an error in the column 'is_error'" in caplog.text
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_outcomes_that_belong_to_the_questions_are_pointed_out(tmp_path, caplog, files):
+    rows = [
+        {"model": system, "id": f"q{n}", "resolved": n % 3 > 0, "right": (n + len(system)) % 2}
+        for system in ("a", "bb", "ccc")
+        for n in range(6)
+    ]
+    for number in range(files):
+        lines = "\n".join(map(json.dumps, rows[number::files]))
+        write(tmp_path, lines, f"log{number}.jsonl")
+    read_responses(tmp_path)
+    told = "All systems have the same outcome on each of the 6 questions that they share: pass outc"
+    assert told in caplog.text
+    caplog.clear()
+    read_responses(tmp_path, outcome="right")
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("step", "12"), ("criterion_id", "cd")])
+def test_columns_that_tell_the_rows_of_a_question_apart_are_named(tmp_path, name, kinds):
+    cells = [(system, question, kind) for system in "ab" for question in "xy" for kind in kinds]
+    text = "".join(f"{','.join(cell)},{number % 3 // 2}\n" for number, cell in enumerate(cells))
+    path = write(tmp_path, f"model,item,{name},correct\n{text}")
+    another = f"question='item,{name}' makes each value another question"
+    assert read_table(path).message.endswith(f"; rows that differ in {name} are trials: {another}")
+    questions = tuple(f"{question}/{kind}" for question in "xy" for kind in kinds)
+    assert read_responses(path, question=f"item,{name}").questions == questions
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("is_lower_better", "True", "False"), ("higherIsBetter", "0", "1"), ("lower_better", "1", "")],
+)
+def test_rows_of_which_the_lowest_outcome_is_best_are_refused(tmp_path, name, low, high):
+    def long(y, *scores):
+        cells = zip(("a,x", "a,y", "b,x", "b,y"), scores, (high, y) * 2, strict=True)
+        return write(tmp_path, f"model,item,score,{name}\n" + "\n".join(map(",".join, cells)))
+
+    told = f"got '{name}' that says the opposite of system 'a', question 'y'"
+    with pytest.raises(DataError, match=told):
+        read_responses(long(low, "0.5", "0.9", "0.2", "0.1"))
+    wide = f"item,{name},a,b\nx,{high},0.5,0.2\ny,{low},0.9,0.1\n"
+    with pytest.raises(DataError, match=told):
+        read_responses(write(tmp_path, wide, "wide.csv"), wide=True)
+    data = read_responses(long(high, "0.5", "0.9", "0.2", "0.1"))
+    assert data.scores[..., 0].tolist() == [[0.5, 0.9], [0.2, 0.1]]
+    medals = read_responses(long(low, "1", "0", "", "1"))
+    assert medals.outcomes[..., 0].tolist() == [[1, 0], [-1, 1]]
+
+
+def test_percentages_are_not_divided_by_numbers_of_questions(tmp_path):
+    path = write(tmp_path, "model,subject,total,accuracy\na,x,250,60\nb,x,250,70\n")
+    with pytest.raises(DataError, match=r"got 60 for system 'a', question 'x': pass scale=\(low"):
+        read_responses(path)
+    assert read_responses(path, scale=(0, 100)).scores[..., 0].tolist() == [[0.6], [0.7]]
+
+
+def test_folders_of_one_name_are_named_by_those_above_them(tmp_path):
+    for system, right in (("gpt", 1), ("llama", 0)):
+        for run in ("run1", "run2"):
+            folder = tmp_path / system / run / "mmlu"
+            folder.mkdir(parents=True)
+            write(folder, f"id,correct\nq1,{right}\nq2,{int(run == 'run1')}\n")
+    data = read_responses(tmp_path, system="folder")
+    assert data.systems == ("mmlu (folder=gpt)", "mmlu (folder=llama)")
+    np.testing.assert_array_equal(data.outcomes, [[[1, 1], [1, 0]], [[0, 0], [1, 0]]])
+
+
+def test_columns_beside_scores_are_pointed_out_in_wide_tables(tmp_path, caplog):
+    text = "model,#Params (B),MMLU,MMLU_stderr\na,7,60.5,1.5\nb,70,80.5,1.5\n"
+    read_responses(write(tmp_path, text), wide=True, scale=(0, 100))
+    told = "questions '#Params (B)', 'MMLU_stderr' are called like sizes or standard errors"
+    assert told in caplog.text
+    caplog.clear()
+    read_responses(write(tmp_path, "model,MMLU,n\na,0.6,0.5\nb,0.8,1\n"), wide=True)
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
+
+
+def test_metrics_of_other_questions_may_be_part_of_their_names(tmp_path):
+    text = "model,task,metric,score\na,x,acc,0.5\na,y,f1,0.2\nb,x,acc,0.1\nb,y,f1,0.3\n"
+    told = r"got None \(pass metric=..., or question='ID,metric' if each is that of another quest"
+    with pytest.raises(DataError, match=told):
+        read_responses(write(tmp_path, text))
+    data = read_responses(write(tmp_path, text), question="task,metric")
+    assert data.questions == ("x/acc", "y/f1")
+
+
+def test_columns_of_json_share_the_name_of_their_system(tmp_path):
+    for system, right in (("a", [1, 0]), ("b", [0, 0])):
+        table = {"id": [1, 2], "model": system, "kind": "x", "correct": right, "note": [None, "y"]}
+        write(tmp_path, json.dumps(table), f"{system}.json")
+    data = read_responses(tmp_path)
+    assert (data.systems, data.questions) == (("a", "b"), ("1", "2"))
+    assert data.outcomes[..., 0].tolist() == [[1, 0], [0, 0]]
+    path = write(tmp_path, json.dumps(table | {"note": [1]}), "uneven.json")
+    with pytest.raises(DataError, match="columns of one length; got several in uneven"):
+        read_responses(path)
+
+
+def test_a_benchmark_of_shares_among_percentages_is_pointed_out(tmp_path, caplog):
+    rows = "a,x,0.5\nb,x,0.6\nc,x,0.9\na,y,50\nb,y,0.4\nc,y,70\n"
+    path = write(tmp_path, f"model,benchmark,score\n{rows}")
+    read_responses(path, scale=(0, 100))
+    told = "All scores of x lie between 0 and 1 on a scale from 0 to 100, and not those of other"
+    assert told in caplog.text
