@@ -207,7 +207,7 @@ def _unequal_trials(
     if share < max(_UNEQUAL_TRIALS, missing):
         return
     ranking = result["ranking"]
-    shift = float(np.nanmax(np.abs(ranking["score"] - ranking["observed_mean"]).values))
+    shift = float(np.abs(ranking["score"] - ranking["observed_mean"]).max())
     yield Finding(
         "calibration",
         "doubtful",

@@ -152,7 +152,7 @@ def study(
         click.echo(_TITLES[name])
         # Names of dozens of methods would push the numbers out of sight.
         order = sorted(table.columns, key=lambda column: column == "methods")
-        print_frame(table[order], "table")
+        print_frame(table.reindex(columns=order), "table")
     if any(_lacks_agreement(table) for table in tables.values()):
         say(_NO_AGREEMENT)
     if "stability" not in tables:
