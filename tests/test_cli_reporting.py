@@ -100,7 +100,7 @@ def test_report_of_battles_takes_a_scale(run: Run, tmp_path: Path) -> None:
     run("report", battles, "-o", page, "--draws", 20, *scale)
     text = page.read_text("utf-8")
     assert 'data-key="1200">1200</td>' in text
-    assert "preliminary: fewer than 20 votes." in text
+    assert "preliminary: fewer than 20 battles." in text
 
 
 def test_report_refuses_an_absent_folder_before_it_computes(

@@ -41,7 +41,8 @@ def weighed_part(data: Any, weights: "GroupWeights | None") -> Any:
     sizes: Counter[str] = Counter(getattr(data, "groups", None) or ())
     if weights is None or not sizes:
         if len(sizes) > 1:
-            note(f"Groups: {_listed(sizes)}; all questions have equal weights (--group-weights).")
+            listed = _listed({name: f"{size:,}" for name, size in sizes.items()})
+            note(f"Groups: {listed}; all questions have equal weights (--group-weights).")
         return data
     shares = group_shares(data, weights)
     note(f"Weights of groups: {_listed({name: f'{share:.3g}' for name, share in shares.items()})}.")

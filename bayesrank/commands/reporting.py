@@ -115,10 +115,10 @@ def _files(
             [
                 Column("file", [f"{each.path.parent.name}/{each.path.name}" for each in found]),
                 Column("systems", [", ".join(each.systems) or "none" for each in found]),
-                Column("questions", [str(each.n_questions) for each in found], True),
-                Column("trials", [str(each.n_trials) for each in found], True),
-                Column("groups", [str(each.n_groups) for each in found], True),
-                Column("missing", [str(each.n_missing) for each in found], True),
+                Column("questions", [f"{each.n_questions:,}" for each in found], True),
+                Column("trials", [f"{each.n_trials:,}" for each in found], True),
+                Column("groups", [f"{each.n_groups:,}" for each in found], True),
+                Column("missing", [f"{each.n_missing:,}" for each in found], True),
                 *[Column("left out, why", problems, text="sentence")] * left_out,
             ]
         )

@@ -155,7 +155,9 @@ def study(
         if place:
             click.echo()
         click.echo(_TITLES[name])
-        print_frame(table, "table")
+        # Names of dozens of methods would push the numbers out of sight.
+        order = sorted(table.columns, key=lambda column: column == "methods")
+        print_frame(table.reindex(columns=order), "table")
     if any(_lacks_agreement(table) for table in tables.values()):
         say(_NO_AGREEMENT)
     if "stability" not in tables:

@@ -110,15 +110,17 @@ class CrossedPosterior:
     def _covariance_of_effects(precision: FloatArray, components: Components) -> FloatArray:
         """Return the posterior covariance of the effects of systems, then questions."""
         n_systems, n_questions = precision.shape
-        information = np.zeros((n_systems + n_questions,) * 2)
-        information[:n_systems, n_systems:] = precision
-        information[n_systems:, :n_systems] = precision.T
         # The common mean needs no effect of its own: the effects of questions include it.
-        diagonal = np.concatenate(
-            [
-                precision.sum(axis=1) + 1.0 / components.system,
-                precision.sum(axis=0) + 1.0 / components.question,
-            ]
-        )
-        information[np.diag_indices_from(information)] = diagonal
-        return np.linalg.inv(information)
+        of_system = precision.sum(axis=1) + 1.0 / components.system
+        of_question = precision.sum(axis=0) + 1.0 / components.question
+        # Both diagonal blocks are diagonal: only the Schur complement of the systems is inverted.
+        share = precision / of_question
+        covariance = np.empty((n_systems + n_questions,) * 2)
+        systems = np.linalg.inv(np.diag(of_system) - share @ precision.T)
+        covariance[:n_systems, :n_systems] = systems
+        covariance[:n_systems, n_systems:] = mixed = -systems @ share
+        covariance[n_systems:, :n_systems] = mixed.T
+        covariance[n_systems:, n_systems:] = -share.T @ mixed
+        questions = np.arange(n_systems, n_systems + n_questions)
+        covariance[questions, questions] += 1.0 / of_question
+        return covariance

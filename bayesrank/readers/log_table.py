@@ -416,6 +416,8 @@ def describe(
     '3 systems, 12 questions, 4 trials; 5 of 144 outcomes missing (3 error, 2 absent)'
     >>> describe((2, 1200, 1), 0)
     '2 systems, 1,200 questions, 1 trial; 0 of 2,400 outcomes missing'
+    >>> describe((9, 1200, 1), 1200, {"absent": 1200})
+    '9 systems, 1,200 questions, 1 trial; 1,200 of 10,800 outcomes missing (1,200 absent)'
     """
     sizes = ", ".join(map(_count, shape, ("system", "question", "trial")))
     reasons = f" ({_listed(by_status)})" if n_missing and by_status else ""
@@ -423,7 +425,7 @@ def describe(
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+    return ", ".join(f"{number:,} {status}" for status, number in counts.items() if number)
 
 
 def _check_statuses(wrong: Sequence[str]) -> None:

@@ -59,7 +59,7 @@ def run_line(result: "xr.DataTree") -> str:
     ranking = result["ranking"].to_dataset()
     counts = {
         noun: int(ranking[variable].values[0])
-        for variable, noun in (("n_outcomes", "outcome"), ("n_questions", "question"))
+        for variable, noun in (("n_outcomes", _noun(result)), ("n_questions", "question"))
         if _is_shared(ranking, variable)
     }
     if "question" in counts and counts["question"] == counts.get("outcome"):
@@ -110,10 +110,14 @@ def notes(result: "xr.DataTree") -> list[str]:
     if towards is not None:
         said.append(shrunk_note(towards))
     ranking = result["ranking"].to_dataset()
-    if "preliminary" in ranking and ranking["preliminary"].values.any():
-        said.append(f"preliminary: fewer than {ranking.attrs['min_votes']:,} votes.")
-    if "few" in ranking and ranking["few"].values.any():
-        said.append(few_note(ranking.attrs["least_outcomes"]))
+    noun, early = _noun(result), np.False_
+    if "preliminary" in ranking:
+        early = ranking["preliminary"].values
+        if early.any():
+            said.append(f"preliminary: fewer than {_counted(ranking.attrs['min_votes'], noun)}.")
+    # The mark of preliminary systems replaces the other one.
+    if "few" in ranking and (ranking["few"].values & ~early).any():
+        said.append(few_note(ranking.attrs["least_outcomes"], noun))
     return [*said, *unranked_notes(unranked_systems(result))]
 
 
@@ -180,7 +184,7 @@ def leader_notes(result: "xr.DataTree") -> list[str]:
         return []
     leaders = ranking.isel(system=np.flatnonzero((ranking["rank"] == 1) & ranking["few"]))
     return [
-        f"The lead of {name} is based on {_counted(int(n), 'outcome')}."
+        f"The lead of {name} is based on {_counted(int(n), _noun(result))}."
         for name, n in zip(leaders["system"].values, leaders["n_outcomes"].values, strict=True)
     ]
 
@@ -199,12 +203,26 @@ def shrunk_note(towards: float, what: str = "The score") -> str:
     )
 
 
-def few_note(least: int) -> str:
-    """Return the definition of systems with few outcomes."""
+def few_note(least: int, noun: str) -> str:
+    """Return the definition of systems with few outcomes, battles or ballots.
+
+    Examples
+    --------
+    >>> few_note(6, "battle")
+    "few: fewer than 6 battles, or less than a quarter of the median system's battles."
+    """
+    questions = " or questions" * (noun == "outcome")
     return (
-        f"few: fewer than {least} outcomes, or less than a quarter of the median system's outcomes "
-        "or questions."
+        f"few: fewer than {_counted(least, noun)}, or less than a quarter of the median system's "
+        f"{noun}s{questions}."
     )
+
+
+def _noun(result: "xr.DataTree") -> str:
+    """Return what was counted: only outcomes are of questions."""
+    if "n_questions" in result["ranking"]:
+        return "outcome"
+    return "ballot" if result.attrs["unit"] == "ballot" else "battle"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -11,9 +11,10 @@ from click.testing import Result
 
 from bayesrank import Comparisons, Responses, leaderboard, rank
 from bayesrank.layout import fit_width, to_text
-from bayesrank.reporting.evidence import leader_notes, notes, run_line, shrunk_note
+from bayesrank.reporting.evidence import few_note, leader_notes, notes, run_line, shrunk_note
 from bayesrank.reporting.page import report
 from bayesrank.reporting.tables import leaderboard_columns
+from bayesrank.results.rating_scale import mark_preliminary
 
 Run = Callable[..., Result]
 
@@ -42,7 +43,7 @@ def cells(result: xr.DataTree, header: str) -> list[str]:
         (uneven(), "target benchmark)"),
         (Responses([[[1, 1, 0, 1, 1, 0]], [[0, 1, 0, 1, -1, -1]]]), "1 question each)"),
         (Responses([[0, 50, 100]], scale=(0, 100)), "scores from 0 to 100, 3 questions each, few)"),
-        (Comparisons([[0, 7], [2, 0]]), "target battles, 9 outcomes each)"),
+        (Comparisons([[0, 7], [2, 0]]), "target battles, 9 battles each)"),
     ],
 )
 def test_what_systems_have_in_common_is_said_once(data, said: str) -> None:
@@ -81,6 +82,16 @@ def test_a_lead_on_little_evidence_is_said() -> None:
     assert leader_notes(rank(uneven(), "avg", target="benchmark", draws=0)) == [
         "The lead of short is based on 4 outcomes."  # it shares the lead
     ]
+
+
+def test_battles_are_not_called_outcomes() -> None:
+    wins = np.array([[0, 2, 2, 2], [0, 0, 30, 30], [0, 30, 0, 30], [0, 30, 30, 0]])
+    result = rank(Comparisons(wins), "colley", draws=0)
+    assert leader_notes(result) == ["The lead of system 1 is based on 6 battles."]
+    assert notes(result) == [few_note(6, "battle")]
+    assert notes(mark_preliminary(result, 1)) == [few_note(6, "battle")]
+    # Its mark replaces the other one, which then needs no definition.
+    assert notes(mark_preliminary(result, 7)) == ["preliminary: fewer than 7 battles."]
 
 
 def test_shrinkage_is_towards_the_mean_of_the_weights() -> None:

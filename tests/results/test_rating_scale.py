@@ -96,7 +96,7 @@ def test_commands_print_on_the_scale(run, tmp_path):
     saved = tmp_path / "result.nc"
     printed = run("rank", path, *options, "-o", saved).stdout
     assert "10 preliminary" in printed
-    assert "preliminary: fewer than 50 votes." in printed
+    assert "preliminary: fewer than 50 battles." in printed
     assert "arena rank" in printed
     assert run("show", saved, *options).stdout == printed
     assert "anchor must be NAME=SCORE; got 'b'" in run("rank", path, "--anchor", "b", code=2).stderr
