@@ -22,8 +22,9 @@ def standardized_accuracy(responses: Responses, *, prior: PriorLike = Normal(0.0
     difficulty of the questions that a system was asked. Fractional grades have a quasi-likelihood.
 
     The back end ``mml``, the default of :func:`bayesrank.rank`, integrates the difficulties out and
-    leaves the abilities free. Fitted and observed grades of each system then have the same sum, so
-    that on complete data the score is the observed mean. Its draws have the sampling distribution
+    leaves the abilities free. Its score has the mean observed grade of a question in place of
+    :math:`p_{lm}`, and the latter for the share of the most trials of the question that the system
+    lacks: without missing trials it is the observed mean. Its draws have the sampling distribution
     of the scores: see :mod:`bayesrank.inference.backends.standardized`. ``map`` and
     ``nuts`` shrink abilities by `prior`.
 

@@ -21,10 +21,6 @@ from bayesrank.views import Ballots, Comparisons
 # Smaller differences, relative to the largest score, are rounding errors.
 _ROUNDING = 1e-9
 
-# Share of the trials of the fullest question that no system has. In simulations of systems whose
-# abilities differ between benchmarks, a share of this size lowered the coverage of 95 % intervals.
-_UNEQUAL_TRIALS = 0.1
-
 
 def check_calibration(
     result: xr.DataTree,
@@ -47,7 +43,6 @@ def check_calibration(
     yield from broken
     naive = _naive(result)
     found = [naive] if naive is not None else list(_few_units(result, method, data))
-    found += _unequal_trials(result, method, design)
     if found:
         yield from found
     elif method is None:
@@ -191,33 +186,6 @@ def _few_units(
                 {"cells": n_few, "limit": 0},
                 "few trials",
             )
-
-
-def _unequal_trials(
-    result: xr.DataTree, method: Method | None, design: Design
-) -> Iterator[Finding]:
-    """Yield a finding if a model fills trials that no system has, as if they were missing."""
-    if method is None or method.spread is None or design.trials is None:
-        return
-    asked = design.trials.max(axis=0)
-    asked = asked[asked > 0]
-    most = int(asked.max(initial=1))
-    share = 1.0 - float(asked.mean()) / most
-    missing = 1.0 - float(design.trials.sum() / (len(design.systems) * asked.sum()))
-    if share < max(_UNEQUAL_TRIALS, missing):
-        return
-    ranking = result["ranking"]
-    shift = float(np.abs(ranking["score"] - ranking["observed_mean"]).max())
-    yield Finding(
-        "calibration",
-        "doubtful",
-        f"Questions have {int(asked.min())} to {most} trials, and {method.name} fills up the "
-        "trials that no system has by its model: scores differ from observed means by up to "
-        f"{shift:.2g}, and intervals are too narrow if systems differ in which questions are "
-        "difficult. Rank with method='avg', or run equally many trials of every question.",
-        {"share": share, "limit": _UNEQUAL_TRIALS, "largest_shift": shift},
-        "unequal trials",
-    )
 
 
 def _too_few(n_units: int, units: str, few: str = "") -> Iterator[Finding]:

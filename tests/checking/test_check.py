@@ -378,27 +378,6 @@ def test_battles_with_effects_say_that_their_fit_was_not_measured():
     assert "fit of the win rates and coverage of the intervals." in report.summary
 
 
-def test_trials_that_no_system_has_are_found_where_a_model_fills_them_up():
-    outcomes = simulate((4, 40, 8)).outcomes.copy()
-    outcomes[:, 20:, 2:] = -1
-    data = Responses(outcomes)
-    result = rank(data, draws=50, random_seed=0)
-    (found,) = check(result, data).about("unequal trials")
-    assert found.verdict == "doubtful"
-    assert found.sentence.startswith("Questions have 2 to 8 trials, and standardized_accuracy")
-    assert found.numbers["share"] == pytest.approx(0.375)
-    ranking = result["ranking"]
-    gap = np.abs(ranking["score"] - ranking["observed_mean"]).max()
-    assert found.numbers["largest_shift"] == pytest.approx(gap.item())
-    assert not check(rank(data, "avg", draws=50, random_seed=0), data).about("unequal trials")
-    # Outcomes that only some systems lack are what the model is for.
-    outcomes = simulate((4, 40, 8)).outcomes.copy()
-    outcomes[np.random.default_rng(1).random(outcomes.shape) < 0.3] = -1
-    outcomes[0, 20:] = -1
-    data = Responses(outcomes)
-    assert not check(rank(data, draws=50, random_seed=0), data).about("unequal trials")
-
-
 def test_other_trees_and_other_data_are_refused():
     data = simulate((3, 6, 4))
     result = rank(data, "avg", draws=10, random_seed=0)

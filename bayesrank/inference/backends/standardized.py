@@ -1,6 +1,6 @@
 """Standardised accuracy: the sampling distribution of its scores, inside the range of the grades.
 
-A score is the mean of fitted chances; those of observed cells add up to the observed grades
+A score is the mean of observed grades, and of fitted chances where trials are missing
 (:mod:`bayesrank.inference.fits.standardized`). Its error is the sum of the noise of the
 observed cells and of the error of the parameters, which affects the fitted chances of missing
 cells. Over a population the spread of the questions is added.
@@ -74,12 +74,6 @@ class Spread:
         return self.fit.grades.trials > 0
 
     @cached_property
-    def kept(self) -> Array:
-        """Weight c of the mean grade of a cell in the score."""
-        trials = self.fit.grades.trials
-        return trials / trials.max(axis=1, keepdims=True)
-
-    @cached_property
     def means(self) -> Array:
         """Mean grades of the cells, 0 where missing; moved by half a grade off the ends."""
         grades = self.fit.grades
@@ -133,7 +127,7 @@ class Spread:
     @cached_property
     def covariance(self) -> Array:
         """Covariance of the errors of the scores, as shares of the range."""
-        chances, kept, n_questions = self.fit.chances, self.kept, self.kept.shape[1]
+        chances, kept, n_questions = self.fit.chances, self.fit.kept, self.fit.kept.shape[1]
         missing = 1.0 - kept
         dispersion = self.dispersion[0][:, np.newaxis]
         noise = dispersion * chances.noise
@@ -165,7 +159,7 @@ class Spread:
         variability = chances.information - np.diag(priors)
         systems = np.arange(len(trials))
         variability[systems, systems] += more.sum(axis=1)
-        shared = response[:, : len(trials)] * (self.kept * left * noise).sum(axis=1)
+        shared = response[:, : len(trials)] * (self.fit.kept * left * noise).sum(axis=1)
         return response @ variability @ response.T + shared + shared.T
 
     def _over_questions(self, of_trials: Array, of_missing: Array) -> Array:
@@ -194,7 +188,7 @@ class Spread:
     @cached_property
     def _filled(self) -> Array:
         """Mean grades of the cells, their missing parts filled by fitted chances."""
-        return self.kept * self.means + (1.0 - self.kept) * self.fit.chances.chance
+        return self.fit.kept * self.means + (1.0 - self.fit.kept) * self.fit.chances.chance
 
     @cached_property
     def _by_cluster(self) -> Array:
@@ -222,7 +216,7 @@ class Spread:
         if self.model_based or not data.paired or not has_repeated_trials(data):
             return np.zeros((n_systems, n_systems))
         trials = self.fit.grades.trials
-        scale = self.kept / np.sqrt(np.maximum(trials * (trials - 1.0), 1.0))
+        scale = self.fit.kept / np.sqrt(np.maximum(trials * (trials - 1.0), 1.0))
         rows = (scale[..., np.newaxis] * self.fit.grades.deviations).reshape(n_systems, -1)
         size, sd = np.sqrt((rows**2).sum(axis=1)), np.sqrt(of_trials)
         rows *= np.divide(sd, size, out=np.zeros_like(size), where=size > 0.0)[:, np.newaxis]
@@ -232,7 +226,7 @@ class Spread:
     def _over_runs(self, of_trials: Array) -> Array:
         """Return the variance of the totals of runs beyond that of independent trials."""
         trials = self.fit.grades.trials
-        scale = (self.kept / np.maximum(trials, 1.0))[..., np.newaxis]
+        scale = (self.fit.kept / np.maximum(trials, 1.0))[..., np.newaxis]
         totals = (scale * self.fit.grades.deviations).sum(axis=1)
         products, n_runs = totals @ totals.T, self._n_runs
         own = np.diag(products)

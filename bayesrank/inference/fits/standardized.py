@@ -1,11 +1,12 @@
-r"""Standardized accuracy: the mean over all questions of fitted chances.
+r"""Standardized accuracy: the mean over all questions of grades, missing ones by fitted chances.
 
-.. math:: s_l = \frac{1}{M} \sum_m \hat p_{lm}
-          = \frac{1}{M} \sum_m (c_{lm} \bar y_{lm} + g_{lm} \hat p_{lm}),
-          \qquad c_{lm} = n_{lm} / \max_m n_{lm} = 1 - g_{lm},
+.. math:: s_l = \frac{1}{M} \sum_m (c_{lm} \bar y_{lm} + g_{lm} \hat p_{lm}),
+          \qquad c_{lm} = n_{lm} / \max_k n_{km} = 1 - g_{lm}.
 
-where the second form holds because the fitted and the observed grades of every system have the
-same sum.
+What a system lacks of the most trials of a question, which may differ between questions, is
+missing. Without missing trials the score is the mean over questions of observed grades. With
+equally many trials of all questions it is the mean of fitted chances, since the fitted and the
+observed grades of every system have the same sum.
 
 Abilities are estimated by marginal likelihood, with the difficulties integrated out. With
 :math:`p_{lm} = \sigma(\theta_l - b_m)` and :math:`b_m \sim N(\gamma z_m, \tau^2)` the
@@ -271,16 +272,17 @@ def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
 
 @dataclass(frozen=True, kw_only=True)
 class StandardizedFit(Fit):
-    """A fit of abilities whose scores are means of fitted chances.
+    """A fit of abilities whose scores are means of grades and of fitted chances.
 
     Its draws are those of :mod:`bayesrank.inference.backends.standardized`. `grades` are those of
-    the questions that were asked. In `chances`, the total of a system whose grades are all at one
-    end of the range is moved by half a grade. `share`, (system,), is the score as a share of the
-    range.
+    the questions that were asked, and `kept`, (system, question), are the weights c of their means.
+    In `chances`, the total of a system whose grades are all at one end of the range is moved by
+    half a grade. `share`, (system,), is the score as a share of the range.
     """
 
     data: Responses
     grades: UnitGrades
+    kept: Array
     chances: FittedChances
     share: Array
 
@@ -302,12 +304,12 @@ def fit_standardized(data: Responses) -> StandardizedFit:
     at_end = (n_right <= 0.0) | (n_right >= n_trials)
     inside = np.clip(n_right, 0.5, n_trials - 0.5) / n_trials
     totals = np.where(at_end[:, np.newaxis], trials * inside[:, np.newaxis], observed)
-    most = trials.max(axis=1, keepdims=True)
-    chances = fit_chances(totals, trials, 1.0 - trials / most)
-    # The sums of fitted and observed grades are equal; this form makes it exact in floating point.
-    n_questions = trials.shape[1]
-    filled = ((1.0 - trials / most) * chances.chance).sum(axis=1) / n_questions
-    share = n_right / (most[:, 0] * n_questions) + filled
+    most = trials.max(axis=0)
+    kept = trials / most
+    chances = fit_chances(totals, trials, 1.0 - kept)
+    # Sums of whole numbers, so that systems with equal totals tie exactly.
+    right = observed @ (most.max() / most) / most.max()
+    share = (right + ((1.0 - kept) * chances.chance).sum(axis=1)) / len(most)
     share = np.where(at_end, n_right / n_trials, share)
     score, difficulty = grades.worth(share), np.full(len(asked), np.nan)
     difficulty[asked] = chances.difficulty
@@ -322,6 +324,7 @@ def fit_standardized(data: Responses) -> StandardizedFit:
         },
         data=data,
         grades=grades,
+        kept=kept,
         chances=chances,
         share=share,
     )
