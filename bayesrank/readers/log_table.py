@@ -1,6 +1,5 @@
 """The arguments of every reader of logs, and the long table that it returns, checked once."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -363,16 +362,16 @@ def build_table(
     if not answered.all():
         frame = frame.take(np.flatnonzero(answered)).reset_index(drop=True)
     kept = frame.reindex(columns=columns)
-    shape = tuple(_distinct(kept[column]) for column in CELL)
-    missing = _missing_by_status(kept, math.prod(shape))
-    message = describe(shape, sum(missing.values()), missing)
+    n_systems, asked = _distinct(kept["system"]), _trials_asked(kept)
+    missing = _missing_by_status(kept, n_systems * int(asked.sum()))
+    message = describe(n_systems, asked, sum(missing.values()), missing)
     if any(n_wrong.values()):
         message += f"; {_listed(n_wrong)} counted as wrong"
     failed = [status for status in ("error", "limit", "refused") if missing.get(status)]
     if failed:
         remedy = f"count_as_wrong={','.join(failed)!r}"
         message += f"; failed attempts are left out ({remedy} counts them)"
-    n_unanswered = n_asked - shape[1]
+    n_unanswered = n_asked - len(asked)
     if n_unanswered:
         message += f"; {_count(n_unanswered, 'question')} without any outcome left out"
     n_missing = sum(missing.values())
@@ -393,16 +392,21 @@ def build_table(
 
 
 def describe(
-    shape: tuple[int, ...], n_missing: int, by_status: Mapping[str, int] | None = None
+    n_systems: int,
+    asked: NDArray[np.integer[Any]],
+    n_missing: int,
+    by_status: Mapping[str, int] | None = None,
 ) -> str:
     """Report how much was read and how much is missing.
 
     Parameters
     ----------
-    shape : tuple of int
-        Numbers of systems, questions and trials.
+    n_systems : int
+        Number of systems.
+    asked : numpy.ndarray of int and shape (question,)
+        Trials of each question that some system has.
     n_missing : int
-        Missing outcomes among them.
+        Missing outcomes among those of all systems.
     by_status : mapping of str to int, optional
         How many of them are missing for which reason.
 
@@ -412,16 +416,20 @@ def describe(
 
     Examples
     --------
-    >>> describe((3, 12, 4), 5, {"error": 3, "absent": 2})
+    >>> describe(3, np.full(12, 4), 5, {"error": 3, "absent": 2})
     '3 systems, 12 questions, 4 trials; 5 of 144 outcomes missing (3 error, 2 absent)'
-    >>> describe((2, 1200, 1), 0)
+    >>> describe(2, np.full(1200, 1), 0)
     '2 systems, 1,200 questions, 1 trial; 0 of 2,400 outcomes missing'
-    >>> describe((9, 1200, 1), 1200, {"absent": 1200})
-    '9 systems, 1,200 questions, 1 trial; 1,200 of 10,800 outcomes missing (1,200 absent)'
+    >>> describe(2, np.array([1, 1, 8]), 0)
+    '2 systems, 3 questions, 1 to 8 trials; 0 of 20 outcomes missing'
     """
-    sizes = ", ".join(map(_count, shape, ("system", "question", "trial")))
+    most = int(asked.max(initial=0))
+    fewest = int(asked.min(initial=most))
+    trials = _count(most, "trial") if fewest == most else f"{fewest:,} to {_count(most, 'trial')}"
+    sizes = f"{_count(n_systems, 'system')}, {_count(len(asked), 'question')}, {trials}"
     reasons = f" ({_listed(by_status)})" if n_missing and by_status else ""
-    return f"{sizes}; {n_missing:,} of {_count(math.prod(shape), 'outcome')} missing{reasons}"
+    possible = _count(n_systems * int(asked.sum()), "outcome")
+    return f"{sizes}; {n_missing:,} of {possible} missing{reasons}"
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -445,7 +453,8 @@ def _count_wrong(
     if "status" not in frame:
         frame = frame.assign(status=np.where(_observed(frame), "", "unscored"))
     if "absent" in wrong:
-        every = pd.MultiIndex.from_product([frame[column].unique() for column in CELL], names=CELL)
+        systems = pd.DataFrame({"system": frame["system"].unique()})
+        every = pd.MultiIndex.from_frame(systems.merge(_asked(frame), how="cross")[CELL])
         cells = every.difference(frame.set_index(CELL).index, sort=False)
         absent = pd.DataFrame(index=cells).reset_index().assign(outcome=np.nan, status="absent")
         for column in frame.columns.difference(absent.columns):
@@ -458,6 +467,17 @@ def _count_wrong(
     outcome = np.where(counted, 0.0, frame["outcome"].to_numpy(dtype=np.float64))
     found = Counter(frame["status"].to_numpy()[counted].tolist())
     return frame.assign(outcome=outcome), {status: found[status] for status in wrong}
+
+
+def _asked(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the trials of questions that some system has, as questions may have different ones."""
+    return frame[["question", "trial"]].drop_duplicates()
+
+
+def _trials_asked(frame: "pd.DataFrame") -> NDArray[np.intp]:
+    """Return how many trials of each question some system has, of shape (question,)."""
+    codes = _asked(frame)["question"].factorize()[0]
+    return np.bincount(codes)
 
 
 def _missing_by_status(frame: "pd.DataFrame", n_cells: int) -> dict[str, int]:

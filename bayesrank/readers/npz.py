@@ -101,8 +101,8 @@ def read_npz_table(paths: Sequence[Path], selection: Selection) -> LogTable:
     )
     outcome = np.where(values == MISSING, np.nan, values).ravel()
     frame = pd.DataFrame({"outcome": outcome}, index=index).reset_index()
-    n_missing = int(np.isnan(outcome).sum())
-    return LogTable(frame, "npz", n_missing, True, describe(values.shape, n_missing))
+    n_missing, asked = int(np.isnan(outcome).sum()), np.full(n_questions, n_trials)
+    return LogTable(frame, "npz", n_missing, True, describe(n_systems, asked, n_missing))
 
 
 def _read_arrays(

@@ -307,7 +307,9 @@ def _read_responses(
     if logs.reader.read_arrays is not None:
         read = logs.reader.read_arrays
         data, left_out = _read_originals(logs, lambda files: read(files, selection, worths, scale))
-        message = describe(data.shape, data.n_missing) + left_out
+        n_systems, n_questions, n_trials = data.shape
+        asked = np.full(n_questions, n_trials)
+        message = describe(n_systems, asked, data.n_missing) + left_out
     else:
         table = _read_table(logs, selection)
         options: dict[str, Any] = {"weights": worths, "scale": scale}

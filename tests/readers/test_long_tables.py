@@ -38,10 +38,13 @@ def test_trial_numbers_are_kept_and_what_is_left_out_is_missing(tmp_path):
 def test_message_counts_what_is_missing(tmp_path, caplog):
     with caplog.at_level("INFO", logger="bayesrank"):
         read_responses(write(tmp_path, RAGGED))
-    expected = "2 systems, 2 questions, 3 trials; 7 of 12 outcomes missing (1 unscored, 6 absent)"
+    # No system has a third trial of q2.
+    expected = (
+        "2 systems, 2 questions, 2 to 3 trials; 5 of 10 outcomes missing (1 unscored, 4 absent)"
+    )
     assert caplog.messages == [expected]
     table = read_table(tmp_path / "log.csv")
-    assert (table.message, table.n_missing, table.source) == (expected, 7, "table")
+    assert (table.message, table.n_missing, table.source) == (expected, 5, "table")
 
 
 @pytest.mark.parametrize("system", ["system", "Model"])
@@ -887,3 +890,23 @@ def test_a_benchmark_of_shares_among_percentages_is_pointed_out(tmp_path, caplog
     read_responses(path, scale=(0, 100))
     told = "All scores of x lie between 0 and 1 on a scale from 0 to 100, and not those of other"
     assert told in caplog.text
+
+
+def test_benchmarks_may_have_different_numbers_of_trials(tmp_path, caplog):
+    rows = [
+        {"model": model, "question": question, "trial": trial, "correct": int(trial == 0)}
+        for model in ("a", "b")
+        for question, trials in (("mmlu 1", 1), ("aime 1", 3))
+        for trial in range(trials)
+        if (model, question, trial) != ("b", "aime 1", 2)
+    ]
+    path = tmp_path / "both.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    with caplog.at_level("INFO", logger="bayesrank"):
+        read_responses(path)
+        # Trials that no system has are not wrong answers.
+        counted = read_responses(path, count_as_wrong="absent")
+    start = "2 systems, 2 questions, 1 to 3 trials; "
+    assert f"{start}1 of 8 outcomes missing (1 absent)" in caplog.messages
+    assert f"{start}0 of 8 outcomes missing; 1 absent counted as wrong" in caplog.messages
+    assert counted.trials.tolist() == [[1, 3], [1, 3]]
