@@ -454,7 +454,9 @@ def _count_wrong(
         frame = frame.assign(status=np.where(_observed(frame), "", "unscored"))
     if "absent" in wrong:
         systems = pd.DataFrame({"system": frame["system"].unique()})
-        every = pd.MultiIndex.from_frame(systems.merge(_asked(frame), how="cross")[CELL])
+        every = pd.MultiIndex.from_frame(
+            systems.merge(_asked(frame), how="cross").reindex(columns=CELL)
+        )
         cells = every.difference(frame.set_index(CELL).index, sort=False)
         absent = pd.DataFrame(index=cells).reset_index().assign(outcome=np.nan, status="absent")
         for column in frame.columns.difference(absent.columns):
@@ -471,7 +473,7 @@ def _count_wrong(
 
 def _asked(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Return the trials of questions that some system has, as questions may have different ones."""
-    return frame[["question", "trial"]].drop_duplicates()
+    return frame.reindex(columns=["question", "trial"]).drop_duplicates()
 
 
 def _trials_asked(frame: "pd.DataFrame") -> NDArray[np.intp]:
