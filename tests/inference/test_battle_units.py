@@ -305,3 +305,21 @@ def test_a_system_with_few_judges_has_the_dispersion_of_all_judges(method):
     ratio = (by_judge / by_battle).values
     assert ratio[:3].min() > 1.15
     assert ratio[3] > 1.15
+
+
+def test_one_more_judge_has_as_many_battles_of_a_system_as_its_judges():
+    # A newcomer won 40 votes of 30 judges, who have 25 votes each, most of them on other systems.
+    rng = np.random.default_rng(0)
+    first = rng.integers(1, 6, size=750)
+    second = 1 + (first - 1 + rng.integers(1, 5, size=750)) % 5
+    first[:40], judge = 0, np.arange(750) % 30
+    result = np.where((first == 0) | (rng.random(750) < 0.5), "A>B", "B>A")
+    names = np.array(list("nabcde"))
+    log = Battles(names[first], names[second], result, systems=names.tolist(), judge=judge)
+    lowest = {}
+    for unit in ("judge", "battle"):
+        ranked = rank(log, "win_rate", unit=unit, draws=500, random_seed=0)["ranking"]
+        assert ranked["score"].sel(system="n") == 1.0
+        lowest[unit] = ranked["score_lower"].sel(system="n").item()
+    # A judge has 4/3 votes on the newcomer, hardly more than a battle.
+    assert 0.8 < lowest["judge"] < lowest["battle"] < 1.0

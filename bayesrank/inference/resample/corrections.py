@@ -217,8 +217,7 @@ def _with_battle(
 ) -> Iterator[Arguments]:
     """Yield arguments of data with one more unit of battles, lost in half of the draws."""
     others = np.delete(np.arange(len(data.systems)), system)
-    n_battles = data.totals.sum() / 2.0
-    of_unit = n_battles / data.units[run.unit] if isinstance(data, Battles) else 1.0
+    of_unit = _battles_of_unit(data, run.unit, system) if isinstance(data, Battles) else 1.0
     log = log_of(data) if run.method.data == "log" and isinstance(data, Battles) else None
     per_draw = 2 * data.wins.size if log is None else len(log.first) + 2 * len(others)
     for block in batches(size, per_draw):
@@ -236,6 +235,14 @@ def _with_battle(
         loser = np.where(lost, system, others[opponent])
         wins[rows, winner, loser] += of_unit * rng.standard_exponential(len(places))
         yield wins, np.broadcast_to(data.ties, wins.shape)
+
+
+def _battles_of_unit(data: Battles, unit: str, system: int) -> float:
+    """Return how many battles of a system a unit has that has any."""
+    own = (data.first == system) | (data.second == system)
+    weight = np.ones(len(own)) if data.weight is None else data.weight
+    own &= weight > 0.0
+    return float(weight[own].sum() / len(np.unique(data.unit_codes(unit)[own])))
 
 
 def _longer_log(log: Log, system: int, met: NDArray[np.intp]) -> Log:
