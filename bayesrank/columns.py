@@ -599,8 +599,6 @@ def _only(
     if not present:
         if name in OPTIONAL:
             return ()
-        if name == "system":
-            _refuse_battles(frame, source)
         across = _ACROSS.get(name)
         wide = f", or pass wide=True for one column per {across}" if across else ""
         battles = " (of battles model_a, model_b and winner)" if name == "system" else ""
@@ -630,20 +628,6 @@ def _only(
                     f"{name}=...{several}"
                 )
     return (first,)
-
-
-def _refuse_battles(frame: "pd.DataFrame", source: Source) -> None:
-    """Raise if the caller names a column of battles, which are known by their names."""
-    from bayesrank.battle_tables import is_battle_table  # which imports this module
-
-    if is_battle_table(frame.columns):
-        raise DamagedFileError(
-            f"{source.argument} must hold outcomes of systems; got battles, with the columns "
-            f"{', '.join(map(str, frame.columns))}{source.where}",
-            in_python="read them with read_battles or Battles.from_frame",
-            in_shell="leave out names of columns; groups of battles are in a column group, prompts "
-            "in prompt and judges in judge",
-        )
 
 
 def _without_row_ids(frame: "pd.DataFrame", names: Sequence[Hashable]) -> Sequence[Hashable]:

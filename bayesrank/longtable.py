@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.battle_tables import is_battle_table
 from bayesrank.columns import (
     DIRECTIONS,
     QUESTIONS,
@@ -129,7 +130,7 @@ def standardize(
     if not len(frame) and not frame.columns.empty:
         raise DataError(f"{source.argument} must have at least one row; got none{source.where}")
     frame = _with_rows(with_fields(frame, chosen), chosen, source)
-    found = find_columns(frame, chosen, source)
+    found = _find_columns(frame, chosen, source)
     frame = _without_empty_rows(frame, [*found.system, *found.question, found.outcome])
     frame, found, notes = _spread(frame, found, source)
     named = {
@@ -274,6 +275,22 @@ def _refuse_lower_rows(
                     f"opposite of {cell(int(wrong.argmax()))}{source.where}: leave such rows out, "
                     f"or reverse their outcomes and leave {name} out"
                 )
+
+
+def _find_columns(frame: "pd.DataFrame", chosen: Mapping[str, str | None], source: Source) -> Found:
+    """Find columns; of battles, which have none of a system, say what they are."""
+    try:
+        return find_columns(frame, chosen, source)
+    except DamagedFileError:
+        if chosen.get("system") is None and is_battle_table(frame.columns):
+            raise DamagedFileError(
+                f"{source.argument} must hold outcomes of systems; got battles, with the columns "
+                f"{', '.join(map(str, frame.columns))}{source.where}",
+                in_python="read them with read_battles or Battles.from_frame",
+                in_shell="leave out names of columns; groups of battles are in a column group, "
+                "prompts in prompt and judges in judge",
+            ) from None
+        raise
 
 
 def _without_empty_rows(frame: "pd.DataFrame", columns: "Sequence[Hashable]") -> "pd.DataFrame":
