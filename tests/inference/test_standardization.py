@@ -62,6 +62,17 @@ def test_trials_that_no_system_has_are_not_missing():
     assert some[4] != pytest.approx(avg(Responses(outcomes).grades)[4], abs=1e-3)  # filled
 
 
+def test_a_system_with_fewer_runs_of_everything_lacks_none():
+    data = tensor(3, (5, 20, 4))
+    outcomes = data.outcomes.copy()
+    outcomes[4, :, 1:], outcomes[3, :, 3:] = -1, -1
+    assert (fit_standardized(Responses(outcomes, paired=False)).kept == 1.0).all()
+    outcomes[4, :5] = -1
+    kept = fit_standardized(Responses(outcomes, paired=False)).kept
+    assert (kept[4] == np.where(np.arange(20) < 5, 0.0, 1.0)).all()
+    assert (kept[:4] == 1.0).all()
+
+
 def test_intervals_of_benchmarks_with_different_numbers_of_trials_hold_the_truth():
     held = []
     for seed in range(60):

@@ -1,12 +1,13 @@
 r"""Standardized accuracy: the mean over all questions of grades, missing ones by fitted chances.
 
 .. math:: s_l = \frac{1}{M} \sum_m (c_{lm} \bar y_{lm} + g_{lm} \hat p_{lm}),
-          \qquad c_{lm} = n_{lm} / \max_k n_{km} = 1 - g_{lm}.
+          \qquad c_{lm} = r_{lm} / \max_m r_{lm} = 1 - g_{lm},
+          \qquad r_{lm} = n_{lm} / \max_k n_{km}.
 
 What a system lacks of the most trials of a question, which may differ between questions, is
-missing. Without missing trials the score is the mean over questions of observed grades. With
-equally many trials of all questions it is the mean of fitted chances, since the fitted and the
-observed grades of every system have the same sum.
+missing, unless it lacks this share of all questions. Without missing trials the score is the mean
+over questions of observed grades. With equally many trials of all questions it is the mean of
+fitted chances, since the fitted and the observed grades of every system have the same sum.
 
 Abilities are estimated by marginal likelihood, with the difficulties integrated out. With
 :math:`p_{lm} = \sigma(\theta_l - b_m)` and :math:`b_m \sim N(\gamma z_m, \tau^2)` the
@@ -305,10 +306,12 @@ def fit_standardized(data: Responses) -> StandardizedFit:
     inside = np.clip(n_right, 0.5, n_trials - 0.5) / n_trials
     totals = np.where(at_end[:, np.newaxis], trials * inside[:, np.newaxis], observed)
     most = trials.max(axis=0)
-    kept = trials / most
+    # A system with fewer runs of everything lacks none of them.
+    fullest = (trials / most).max(axis=1)
+    kept = trials / most / fullest[:, np.newaxis]
     chances = fit_chances(totals, trials, 1.0 - kept)
     # Sums of whole numbers, so that systems with equal totals tie exactly.
-    right = observed @ (most.max() / most) / most.max()
+    right = observed @ (most.max() / most) / (most.max() * fullest)
     share = (right + ((1.0 - kept) * chances.chance).sum(axis=1)) / len(most)
     share = np.where(at_end, n_right / n_trials, share)
     score, difficulty = grades.worth(share), np.full(len(asked), np.nan)
