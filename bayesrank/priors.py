@@ -58,6 +58,11 @@ class Prior:
         """Return mean and precision of a normal prior, or None for any other shape."""
         return None
 
+    def kinds(self, n_systems: int) -> NDArray[np.float64]:
+        """Return a number for each system, equal if the prior does not tell systems apart."""
+        normal = self.quadratic()
+        return np.broadcast_to(0.0 if normal is None else normal.mean, n_systems)
+
     def resolve(self, data: Any) -> "Prior":
         """Return the prior with its data-dependent values filled in."""
         return self
@@ -389,6 +394,16 @@ class Custom(Prior):
             raise ValueError(
                 f"logp must be a function from scores to their log-density; got {self.logp!r}"
             )
+
+    def kinds(self, n_systems: int) -> NDArray[np.float64]:
+        """Return the log-density where one score differs from the others, for each system."""
+        import pytensor
+        from pytensor import tensor as pt
+
+        score = pt.dvector("score")
+        density = pytensor.function([score], pt.sum(self.logp(score)), mode="FAST_COMPILE")
+        # Sums in another order differ by rounding.
+        return np.array([density(0.3 + one) for one in np.eye(n_systems)]).round(9)
 
     def __str__(self) -> str:
         return f"custom({getattr(self.logp, '__name__', 'logp')})"

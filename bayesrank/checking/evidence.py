@@ -93,8 +93,8 @@ def _different_questions(design: Design) -> Iterator[Finding]:
         "doubtful",
         f"Systems were asked different questions: {pair[0]} and {pair[1]} share {both} of {all_} "
         f"({100 * both / max(all_, 1):.0f} %){others}. A difference may come from the "
-        "questions, unless the method allows for their difficulty. Run the missing questions, or "
-        "rank on the shared questions.",
+        "questions, unless the method allows for their difficulty, as the default and item "
+        "response models do. Run the missing questions, or rank on the shared questions.",
         {
             "smallest_share": float(share[worst]),
             "pair": pair,

@@ -67,6 +67,7 @@ def summarize_draws(
     ci_prob: float,
     lcb: float,
     score: FloatArray | None = None,
+    alike: ArrayLike | None = None,
 ) -> xr.Dataset:
     """Summarise draws of scores by intervals, bounds and probabilities of ranks.
 
@@ -85,6 +86,9 @@ def summarize_draws(
     score : numpy.ndarray of shape (system,), optional
         Estimates. Intervals, and bounds below the median, that exclude an estimate or its rank are
         extended to it.
+    alike : array_like of int and shape (system,), optional
+        Classes of exchangeable systems: their intervals, bounds and ranks are equal, those of one
+        are the mean over its class. Kept as an attribute.
 
     Returns
     -------
@@ -107,7 +111,17 @@ def summarize_draws(
             score_lower = np.minimum(score_lower, bound)
         rank = rank_scores(score)
         rank_lower, rank_upper = np.minimum(rank_lower, rank), np.maximum(rank_upper, rank)
-    probability = rank_probability(first, last)
+    probability, expected = rank_probability(first, last), (first + last).mean(axis=0) / 2
+    superiority = superiority_of(first)
+    attrs: dict[str, Any] = {"ci_prob": ci_prob, "lcb": lcb}
+    if alike is not None:
+        attrs["alike"] = np.asarray(alike).tolist()
+        score_lower, score_upper, bound, expected, probability, superiority = (
+            _class_means(values, alike)
+            for values in (score_lower, score_upper, bound, expected, probability, superiority)
+        )
+        superiority = _class_means(superiority.T, alike).T
+        rank_lower, rank_upper = _least(rank_lower, alike), -_least(-rank_upper, alike)
     return xr.Dataset(
         {
             "score_lower": ("system", score_lower),
@@ -117,8 +131,8 @@ def summarize_draws(
             "rank_lower": ("system", rank_lower),
             "rank_upper": ("system", rank_upper),
             "prob_best": ("system", probability[:, 0]),
-            "expected_rank": ("system", (first + last).mean(axis=0) / 2),
-            "superiority": (("system", "opponent"), superiority_of(first)),
+            "expected_rank": ("system", expected),
+            "superiority": (("system", "opponent"), superiority),
             "rank_probability": (("system", "position"), probability),
         },
         coords={
@@ -126,8 +140,24 @@ def summarize_draws(
             "opponent": label_index("opponent", systems),
             "position": np.arange(1, len(systems) + 1),
         },
-        attrs={"ci_prob": ci_prob, "lcb": lcb},
+        attrs=attrs,
     )
+
+
+def _class_means(values: FloatArray, alike: ArrayLike) -> FloatArray:
+    """Return the mean over the class of each system, of shape (system, ...)."""
+    classes = np.asarray(alike)
+    sums = np.zeros((classes.max() + 1, *values.shape[1:]))
+    np.add.at(sums, classes, values)
+    return (sums.T / np.bincount(classes)).T[classes]
+
+
+def _least(values: NDArray[Any], alike: ArrayLike) -> NDArray[Any]:
+    """Return the least value in the class of each system, of shape (system, ...)."""
+    classes = np.asarray(alike)
+    least = np.full((classes.max() + 1, *values.shape[1:]), values.max())
+    np.minimum.at(least, classes, values)
+    return least[classes]
 
 
 def summarize_resolution(
@@ -137,6 +167,7 @@ def summarize_resolution(
     *,
     ci_prob: float,
     freedom: float = np.inf,
+    alike: ArrayLike | None = None,
 ) -> xr.Dataset:
     """Summarise the resolved part of the order, by joint decisions for all pairs.
 
@@ -152,6 +183,8 @@ def summarize_resolution(
         Joint probability with which resolved orders hold.
     freedom : float, default inf
         Degrees of freedom of the variances of the draws; kept as an attribute if there are few.
+    alike : array_like of int and shape (system,), optional
+        Classes of exchangeable systems, which are resolved together or not at all.
 
     Returns
     -------
@@ -163,6 +196,8 @@ def summarize_resolution(
         ``separated_from_next``.
     """
     resolved = resolved_pairs(score, draws, ci_prob=ci_prob, freedom=freedom)
+    if alike is not None:
+        resolved = _least(_least(resolved, alike).T, alike).T
     lower, upper = joint_rank_sets(resolved)
     return xr.Dataset(
         {

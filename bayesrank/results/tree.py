@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from bayesrank.battles import Battles
 from bayesrank.design import asked_questions, with_outcomes
+from bayesrank.inference.fits.symmetry import exchangeable_systems
 from bayesrank.inference.resample.units import asked_clusters, clusters_of, freedom_of
 from bayesrank.inference.run import Data, Estimate, Run, label_index, label_parameters
 from bayesrank.method import LIKELIHOOD_BACKENDS
@@ -157,13 +158,27 @@ def summarize_scores(
     if draws is None:
         return ranking
     flat = draws.reshape(-1, len(systems))
-    summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb, score=score)
-    resolution = summarize_resolution(score, flat, systems, ci_prob=ci_prob, freedom=freedom)
+    alike = _alike(score, data)
+    summary = summarize_draws(flat, systems, ci_prob=ci_prob, lcb=lcb, score=score, alike=alike)
+    resolution = summarize_resolution(
+        score, flat, systems, ci_prob=ci_prob, freedom=freedom, alike=alike
+    )
     ranking = xr.merge([ranking, summary, resolution], combine_attrs="no_conflicts")
     if isinstance(data, Comparisons):
         ends = ranking["score_lower"].values, ranking["score_upper"].values
         ranking["arena_rank"] = ("system", arena_rank(*ends))
     return ranking
+
+
+def _alike(score: NDArray[np.float64], data: Data) -> NDArray[np.intp] | None:
+    """Return the class of each system, of those with the same score and data; None if all differ.
+
+    Draws of the members of a class differ by simulation error.
+    """
+    if len(np.unique(score)) == len(score):
+        return None
+    classes = exchangeable_systems(data, score)
+    return classes if classes.max() + 1 < len(score) else None
 
 
 def _freedom(run: Run, estimate: Estimate) -> float:

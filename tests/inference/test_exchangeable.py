@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from bayesrank import Ballots, Comparisons, Responses, rank
+from bayesrank import Ballots, Battles, Comparisons, Responses, leaderboard, rank
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.fits.symmetry import tie_exchangeable
+from bayesrank.priors import Custom, Empirical, Normal
 
 
 @pytest.mark.parametrize("method", ["rasch", "bradley_terry"])
@@ -20,6 +21,52 @@ def test_nuts_ties_identical_systems(method):
     score, groups = (result["ranking"][name].values for name in ("score", "tie_group"))
     assert score[0] == score[2] == score[3] != score[1]
     assert groups[0] == groups[2] == groups[3] != groups[1]
+
+
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")  # few draws
+def test_nuts_tells_systems_with_equal_counts_apart_by_their_covariates():
+    # Both won half of their votes, each the longer answers; those of a were longer than those of b.
+    longer = np.tile([0.0, 1.0], 20)
+    first = ["a"] * 40 + ["b"] * 40
+    winner = [each if own else "c" for each, own in zip(first, np.tile(longer, 2), strict=True)]
+    covariates = {"length": np.concatenate([longer + 1.0, longer - 1.0])}
+    log = Battles(first, ["c"] * 80, winner, covariates=covariates)
+    options = {"backend": "nuts", "draws": 50, "tune": 100, "random_seed": 1}
+    score = rank(log, "bradley_terry", formula="length", **options)["ranking"]["score"]
+    assert score.sel(system="b") > score.sel(system="a") + 1.0
+    score = rank(log, "bradley_terry", **options)["ranking"]["score"]
+    assert score.sel(system="b") == score.sel(system="a")
+
+
+@pytest.mark.parametrize(
+    ("prior", "differ"),
+    [
+        (Normal(1.0, 2.0), False),
+        (Empirical([[1] * 9 + [0], [0] * 9 + [1], [0, 1] * 5]), True),
+        (Custom(lambda score: -((score - np.array([1.0, 0.0, 0.0])) ** 2)), True),
+        (Custom(lambda score: -(score**2)), False),
+    ],
+)
+def test_priors_tell_systems_with_equal_answers_apart(prior, differ):
+    data = Responses([[1, 0], [1, 0], [0, 1]])
+    score = tie_exchangeable(np.array([1.0, 2.0, 0.0]), data, prior.kinds(3))
+    np.testing.assert_array_equal(score, [1.0, 2.0, 0.0] if differ else [1.5, 1.5, 0.0])
+
+
+@pytest.mark.parametrize("method", ["standardized_accuracy", "rasch_map", "borda", "elo", "bayes"])
+def test_exchangeable_systems_have_equal_bounds_and_ranks(method):
+    right = np.random.default_rng(3).integers(0, 2, (3, 12, 2))
+    right[2] = 1
+    data = right[[0, 1, 0, 2, 0, 2]]
+    result = rank(data, method, draws=50, random_seed=1)
+    board = leaderboard(result).set_index("system")
+    for same in (["system 1", "system 3", "system 5"], ["system 4", "system 6"]):
+        assert (board.loc[same] == board.loc[same[0]]).all(axis=None)
+    superiority = result["ranking"]["superiority"].values
+    np.testing.assert_allclose(superiority[[0, 0, 3], [2, 4, 5]], 0.5, rtol=1e-12)
+    np.testing.assert_allclose(superiority + superiority.T, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(result["ranking"]["rank_probability"].sum("position"), 1.0)
+    np.testing.assert_allclose(result["ranking"]["rank_probability"].sum("system"), 1.0)
 
 
 def test_systems_with_one_record_are_exchangeable():

@@ -262,9 +262,10 @@ def _of_systems(result: xr.DataTree, data: Data) -> list[str]:
     # Ratings hang on the order of battles, which counts do not tell.
     if _has_orders_of_its_own(result) or isinstance(data, Battles):
         return found
-    rank_of = board.set_index("system")["rank"].fillna(0.0).reindex(data.systems).to_numpy()
-    if not np.array_equal(tie_exchangeable(rank_of, data), rank_of):
-        found.append("identical systems are not tied")
+    for name in {"rank", "lcb", "rank_lower", "expected_rank"}.intersection(board):
+        column = board.set_index("system")[name].fillna(0.0).reindex(data.systems).to_numpy()
+        if not np.allclose(tie_exchangeable(column, data), column, rtol=1e-12, atol=0.0):
+            found.append(f"identical systems are not tied by {name}")
     return found
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration
@@ -110,7 +111,7 @@ def nuts(
     every = ("chain", "draw")
     point = score.mean(every) if run.quantile is None else score.quantile(run.quantile, every)
     estimate = Estimate(
-        tie_exchangeable(point.values, run.data),
+        _with_ties(run, point.values),
         score.transpose("chain", "draw", "system").values,
         parameters,
         parameters.mean(every),
@@ -119,6 +120,15 @@ def nuts(
     if calibration == "none":
         return estimate
     return calibrate(run, estimate, lambda: _fit_mode(model))
+
+
+def _with_ties(run: Run, score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores in which exchangeable systems tie."""
+    # Covariates, raters, groups and periods of battles tell systems with equal counts apart.
+    if run.labels:
+        return score
+    prior = run.factory_prior
+    return tie_exchangeable(score, run.data, None if prior is None else prior.kinds(len(score)))
 
 
 def _fit_mode(model: "pm.Model") -> "ModelFit":

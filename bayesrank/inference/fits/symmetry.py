@@ -63,16 +63,28 @@ _CLEAR = 4.0
 _DIMENSIONS = 3
 
 
-def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> Array:
+def tie_exchangeable(
+    score: Array, data: Responses | Comparisons | Ballots, kinds: Array | None = None
+) -> Array:
     """Give exchangeable systems the mean of their scores, of shape (system,).
 
-    For simulation estimates, whose expectations are equal. Two systems are exchangeable if the data
-    stay the same when their names are swapped.
+    For simulation estimates, whose expectations are equal.
 
     Examples
     --------
     >>> tie_exchangeable(np.array([0.1, 0.2, 0.4]), Comparisons([[0, 2, 1], [2, 0, 1], [3, 3, 0]]))
     array([0.15, 0.15, 0.4 ])
+    """
+    groups = exchangeable_systems(data, kinds)
+    return (np.bincount(groups, score) / np.bincount(groups))[groups]
+
+
+def exchangeable_systems(
+    data: Responses | Comparisons | Ballots, kinds: Array | None = None
+) -> Classes:
+    """Return the class of each system: the data stay the same when its members are swapped.
+
+    `kinds`, of shape (system,), must be equal too, such as prior means.
     """
     if isinstance(data, Comparisons):
         lost, tied, *weights = np.random.default_rng(0).uniform(1.0, 2.0, len(data.systems) + 2)
@@ -83,7 +95,7 @@ def tie_exchangeable(score: Array, data: Responses | Comparisons | Ballots) -> A
     else:
         rows = data.values if isinstance(data, Responses) else data.grades
     groups = _alike(rows)
-    return (np.bincount(groups, score) / np.bincount(groups))[groups]
+    return groups if kinds is None else _alike(np.column_stack([groups, kinds]))
 
 
 def _alike(values: NDArray[Any]) -> Classes:

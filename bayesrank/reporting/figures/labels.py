@@ -107,9 +107,12 @@ def _at_probability(ranking: "xr.Dataset", result: "xr.DataTree", ci_prob: float
         raise ValueError(f"ci_prob must be between 0 and 1; got {ci_prob}")
     draws, score = result_draws(result), ranking["score"].values
     names = tuple(map(str, ranking["system"].values))
-    anew = summarize_draws(draws, names, ci_prob=ci_prob, lcb=ranking.attrs["lcb"], score=score)
+    lcb, alike = ranking.attrs["lcb"], ranking.attrs.get("alike")
+    anew = summarize_draws(draws, names, ci_prob=ci_prob, lcb=lcb, score=score, alike=alike)
     freedom = ranking.attrs.get("freedom", float("inf"))
-    resolution = summarize_resolution(score, draws, names, ci_prob=ci_prob, freedom=freedom)
+    resolution = summarize_resolution(
+        score, draws, names, ci_prob=ci_prob, freedom=freedom, alike=alike
+    )
     anew = anew.assign(resolution.data_vars)
     return ranking.assign(anew.data_vars).assign_attrs(ci_prob=ci_prob)
 
