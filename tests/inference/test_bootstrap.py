@@ -43,6 +43,22 @@ def test_the_benchmark_target_has_the_standard_error_of_the_trials(paired):
     np.testing.assert_allclose(draws.mean(axis=0), score, atol=5 * sd.max() / 126)
 
 
+@pytest.mark.parametrize("method", ["elo", "glicko", "trueskill"])
+def test_ratings_of_large_data_have_smoothed_copies_of_some_draws(method, monkeypatch):
+    data = simulate((4, 20, 10))
+    _, every = draws_of(data, method, draws=1000)
+    monkeypatch.setattr(module, "_MOST_MATCHES", 600 * 200 * 6)
+    score, fewer = draws_of(data, method, draws=1000)
+    assert len(np.unique(fewer, axis=0)) == len(fewer) == 4000
+    np.testing.assert_allclose(np.cov(fewer.T), np.cov(every.T), atol=0.12 * every.var(axis=0).max())
+    for tail in (0.025, 0.5, 0.975):
+        ends = (np.quantile(draws, tail, axis=0) for draws in (fewer, every))
+        np.testing.assert_allclose(*ends, atol=0.25 * every.std(axis=0).max())
+    monkeypatch.setattr(module, "_MOST_MATCHES", 0.0)
+    _, least = draws_of(data, method, draws=1000)
+    np.testing.assert_allclose(least.std(axis=0), every.std(axis=0), rtol=0.3)
+
+
 @pytest.mark.filterwarnings("ignore::bayesrank.errors.CalibrationWarning")
 @pytest.mark.parametrize("unit", ["run", "question", "judge"])
 def test_a_score_may_be_outside_those_of_three_units(unit):

@@ -31,7 +31,7 @@ from bayesrank.inference.resample.units import (
     warn_of_few_units,
 )
 from bayesrank.inference.resample.weights import resample, widening_for_fewer_trials
-from bayesrank.inference.run import Data, Estimate, Run, draw_chains, split_scores
+from bayesrank.inference.run import N_CHAINS, Data, Estimate, Run, draw_chains, split_scores
 from bayesrank.method import load_function
 from bayesrank.responses import Responses
 from bayesrank.views import Comparisons
@@ -44,6 +44,13 @@ _WHOLE_UNITS = frozenset({"run", "judge", "prompt"})
 # draws, which compensates for majorities that few data sets reverse. With ten, coverage was 2 %
 # lower.
 _OF_EACH = 2
+
+# Matches that ratings play for all draws, which takes about ten seconds, as with 100 systems and
+# 2,000 events; further draws are smoothed copies. From 400 streams the quantiles of 2,000 draws are
+# as exact as from 2,000 streams: the spread is known to 1 / sqrt(2 * 400).
+_MOST_MATCHES = 2e10
+# Streams of matches in each chain, at least.
+_LEAST_STREAMS = 25
 
 
 def bootstrap(run: Run) -> Estimate:
@@ -83,6 +90,7 @@ def bootstrap(run: Run) -> Estimate:
         draws = draws + 2.0 * (centre - draws.mean(axis=(0, 1)))
     rng = np.random.default_rng(run.seed.spawn(1)[0])
     draws = with_pseudo_unit(run, draws, score_of, rng)
+    draws = _with_copies(draws, run.draws, rng)
     if step:
         draws = draws + step * _steps(draws.shape, rng)
     if isinstance(run.data, Responses):
@@ -119,6 +127,7 @@ def _is_mean_of_samples(run: Run) -> bool:
 def _draw(run: Run, score_of: ScoreOf, *, turns: bool) -> Array:
     """Return draws of the scores, of shape (chain, draw, system)."""
     data = cast("Responses | Comparisons", run.data)  # point_arguments refuses ballots
+    size = _n_resamples(run)
 
     def draw_chain(seed: np.random.SeedSequence) -> Array:
         batches = resample(
@@ -126,16 +135,42 @@ def _draw(run: Run, score_of: ScoreOf, *, turns: bool) -> Array:
             run.method.data,
             target=run.target,
             smooth=run.method.smooth,
-            size=run.draws,
+            size=size,
             rng=np.random.default_rng(seed),
             turns=turns,
             of_each=_OF_EACH if _is_mean_of_samples(run) else 0,
             unit=run.unit,
         )
         scores = np.concatenate([score_of(batch) for batch in batches])
-        return scores.reshape(run.draws, -1, scores.shape[-1]).mean(axis=1)
+        return scores.reshape(size, -1, scores.shape[-1]).mean(axis=1)
 
     return draw_chains(run.seed, draw_chain)
+
+
+def _n_resamples(run: Run) -> int:
+    """Return how many resamples each chain has; the scores of large streams are costly."""
+    if run.method.kind != "rating" or not isinstance(run.data, Responses):
+        return run.draws
+    n_systems, n_questions, n_trials = run.data.shape
+    n_matches = n_questions * n_trials * n_systems * (n_systems - 1) / 2
+    affordable = math.ceil(_MOST_MATCHES / (N_CHAINS * max(n_matches, 1.0)))
+    return min(run.draws, max(affordable, _LEAST_STREAMS))
+
+
+def _with_copies(draws: Array, n_draws: int, rng: np.random.Generator) -> Array:
+    """Return `n_draws` in each chain, (chain, draw, system), of which some are smoothed copies.
+
+    The shrunken smoothed bootstrap (Silverman and Young 1987), with Scott's bandwidth.
+    """
+    if draws.shape[1] == n_draws:
+        return draws
+    mean = draws.mean(axis=(0, 1))
+    deviations = (draws - mean).reshape(-1, draws.shape[-1])
+    width = len(deviations) ** -0.2
+    copies = draws[:, np.arange(n_draws) % draws.shape[1]] - mean
+    normals = rng.standard_normal((*copies.shape[:2], len(deviations)))
+    noise = normals @ deviations / math.sqrt(len(deviations) - 1)
+    return mean + math.sqrt(1.0 - width * width) * copies + width * noise
 
 
 def _recentre(run: Run, score: Array, draws: Array) -> Array:
