@@ -63,6 +63,31 @@ def asked_questions(data: Responses) -> NDArray[np.bool_]:
     return asked if data.prior_sets is None else asked | (data.prior_sets >= 0).any(axis=(0, 2))
 
 
+def possible_trials(trials: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return how many trials a system can have on each question: the most that one has.
+
+    If there is one system, or if none has the question, the most on any question.
+
+    Parameters
+    ----------
+    trials : numpy.ndarray of int and shape (system, question)
+        Observed outcomes.
+
+    Returns
+    -------
+    numpy.ndarray of int and shape (question,)
+
+    Examples
+    --------
+    >>> possible_trials(np.array([[1, 8, 0], [1, 7, 0]]))
+    array([1, 8, 8])
+    >>> possible_trials(np.array([[1, 8, 0]]))
+    array([8, 8, 8])
+    """
+    most = trials.max(axis=0)
+    return np.where((most > 0) & (len(trials) > 1), most, trials.max())
+
+
 def part_with_outcomes[Data: Responses | Comparisons | Ballots](data: Data) -> Data:
     """Return the data of the systems and the questions that have an outcome.
 

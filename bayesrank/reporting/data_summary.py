@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.design import possible_trials
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -46,26 +48,31 @@ class DataSummary:
 
     @property
     def n_short(self) -> int:
-        """Cells with some outcomes, but fewer than the fullest cell."""
-        return int(np.count_nonzero((self.trials > 0) & (self.trials < self.trials.max())))
+        """Cells with some outcomes, but fewer than are possible."""
+        return int(np.count_nonzero((self.trials > 0) & (self._lacking > 0)))
+
+    @property
+    def _lacking(self) -> NDArray[np.int64]:
+        return possible_trials(self.trials) - self.trials
 
     def facts(self) -> dict[str, str]:
         """Return the summary as text by subject, without counts of missing outcomes if complete."""
         fewest, most = int(self.trials.min()), int(self.trials.max())
         n_cells, total = self.trials.size, int(self.trials.sum())
+        possible = total + int(self._lacking.sum())
         facts = {
             "systems": f"{len(self.systems):,}",
             "questions": f"{len(self.questions):,}",
             "trials of a system on a question": str(most)
             if fewest == most
             else f"{fewest} to {most}",
-            "outcomes": f"{total:,} of {n_cells * most:,} possible",
+            "outcomes": f"{total:,} of {possible:,} possible",
         }
-        if total < n_cells * most:
+        if total < possible:
             facts["empty cells"] = _share(
                 self.n_empty, n_cells, "a system has no outcome on a question"
             )
-            facts["incomplete cells"] = _share(self.n_short, n_cells, "fewer trials than elsewhere")
+            facts["incomplete cells"] = _share(self.n_short, n_cells, "fewer trials than possible")
         if len(self.systems) > 1:
             facts["questions without differences"] = _share(
                 len(self.dead), len(self.questions), "the same outcome of every system"
@@ -77,8 +84,8 @@ class DataSummary:
         return facts
 
     def missing_by_system(self) -> dict[str, int]:
-        """Return the missing outcomes of each system relative to the fullest design, most first."""
-        lacking = (self.trials.max() - self.trials).sum(axis=1)
+        """Return the missing outcomes of each system, most first."""
+        lacking = self._lacking.sum(axis=1)
         order = np.argsort(-lacking, kind="stable")
         return {self.systems[i]: int(lacking[i]) for i in order if lacking[i]}
 

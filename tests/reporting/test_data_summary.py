@@ -25,6 +25,21 @@ def test_cells_and_questions_are_counted() -> None:
     assert summary.missing_by_system() == {"a": 4, "b": 3}
 
 
+def test_questions_with_fewer_trials_of_all_systems_are_complete() -> None:
+    trials = np.ones((2, 3, 8), dtype=int)
+    trials[:, :2, 1:] = -1
+    facts = summarize_responses(Responses(trials)).facts()
+    assert facts["outcomes"] == "20 of 20 possible"
+    assert facts["trials of a system on a question"] == "1 to 8"
+    assert "incomplete cells" not in facts
+    trials[0, 2, 5:] = -1
+    summary = summarize_responses(Responses(trials))
+    assert summary.facts()["outcomes"] == "17 of 20 possible"
+    assert summary.missing_by_system() == {"system 1": 3}
+    # Of one system alone nobody knows which trials there were.
+    assert summarize_responses(Responses(trials[:1])).facts()["outcomes"] == "7 of 15 possible"
+
+
 def test_facts_are_sentences_for_people() -> None:
     facts = summarize_responses(RAGGED).facts()
     assert facts["outcomes"] == "9 of 16 possible"
