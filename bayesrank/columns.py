@@ -173,10 +173,10 @@ TOTALS = ("total", *(
 # Outcomes of which the lowest is best: places, and ends of names such as eval/loss and latency_ms.
 _PLACES = frozenset(["rank", "ranking", "place", "placement", "position", "standing"])
 _LOWER_NAMES = """
-average_rank avg_rank bits_per_byte bits_per_char bits_per_character bpb bpc brier brier_score cer
-cost der duration ece edit_distance eer error error_rate errors failure_rate fid
-hallucination_rate latency logloss loss mae mape mean_rank mse nll perplexity ppl price rmse rmsle
-runtime smape ter time wer wer_score
+attack_success_rate average_rank avg_rank bits_per_byte bits_per_char bits_per_character bpb bpc
+brier brier_score cer cost der duration ece edit_distance eer error error_rate errors failure_rate
+fid hallucination_rate jailbreak_rate latency logloss loss mae mape mean_rank mse nll perplexity ppl
+price rmse rmsle runtime smape ter time toxicity wer wer_score
 """
 _LOWER = re.compile(
     rf"(?!(?:neg|negative|minus|inverse|no)_)(?:.+_)?(?:{'|'.join(_LOWER_NAMES.split())})"

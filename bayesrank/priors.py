@@ -397,11 +397,11 @@ class Custom(Prior):
 
     def kinds(self, n_systems: int) -> NDArray[np.float64]:
         """Return the log-density where one score differs from the others, for each system."""
-        import pytensor
         from pytensor import tensor as pt
+        from pytensor.compile.maker import function
 
-        score = pt.dvector("score")
-        density = pytensor.function([score], pt.sum(self.logp(score)), mode="FAST_COMPILE")
+        score: Any = pt.dvector("score")
+        density = function([score], pt.sum(self.logp(score)), mode="FAST_COMPILE")
         # Sums in another order differ by rounding.
         return np.array([density(0.3 + one) for one in np.eye(n_systems)]).round(9)
 

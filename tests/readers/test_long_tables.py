@@ -439,7 +439,16 @@ def test_scores_are_shares_of_the_highest_of_their_rows(tmp_path, caplog):
 
 
 @pytest.mark.parametrize(
-    "name", ["Place", "error_rate", "eval/loss", "wordErrorRate", "latency_p95_ms", "CO2 (g) ↓"]
+    "name",
+    [
+        "Place",
+        "error_rate",
+        "eval/loss",
+        "wordErrorRate",
+        "Toxicity",
+        "latency_p95_ms",
+        "CO2 (g) ↓",
+    ],
 )
 def test_outcomes_that_are_lower_for_better_systems_are_refused(tmp_path, name):
     path = write(tmp_path, f"system,question,{name}\na,q1,1\nb,q1,0\n")
