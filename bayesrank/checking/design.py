@@ -6,8 +6,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesrank.design import possible_trials
-
 # Grades are means of outcomes: those of equal outcomes are equal up to rounding.
 _ROUNDING = 1e-12
 
@@ -44,11 +42,10 @@ class Design:
 
     @property
     def missing(self) -> float:
-        """Share of the possible outcomes (:func:`bayesrank.design.possible_trials`) missing."""
+        """Share of the outcomes of the fullest cell in all cells that is missing."""
         if self.trials is None:
             return 0.0
-        possible = len(self.trials) * possible_trials(self.trials).sum()
-        return 1.0 - float(self.trials.sum() / possible)
+        return 1.0 - float(self.trials.sum() / (self.trials.size * self.trials.max()))
 
     def names(self, chosen: NDArray[np.bool_]) -> list[str]:
         """Return the labels of some systems."""
