@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesrank.catalog import find_method
 from bayesrank.checking.design import Design
 from bayesrank.checking.verdicts import Finding
+from bayesrank.design import possible_trials
 from bayesrank.inference.calibrate.sandwich import default_calibration
 from bayesrank.method import LIKELIHOOD_BACKENDS, Method, Preset
 from bayesrank.priors import Dirichlet, as_prior
@@ -41,6 +43,7 @@ COLUMNS = (
 KINDS = {
     "complete": "every system has as many outcomes on every question",
     "missing": "outcomes are missing",
+    "unequal": "a question has less than half of the trials of another",
     "uneven": "a system has less than half of the outcomes of another",
     "alike": "the outcomes of a system are all the same",
     "grades": "outcomes are not only right or wrong",
@@ -49,7 +52,8 @@ KINDS = {
 # Shares of missing outcomes: smaller shares make no difference, larger ones were not simulated.
 _NEARLY_NONE, _MOST_MISSING = 0.01, 0.25
 
-# Designs are uneven if a system has less than this share of the outcomes of another.
+# Designs are uneven if a system has less than this share of the outcomes of another, or a question
+# of its trials.
 _UNEVEN = 0.5
 
 _QUANTITIES = {
@@ -116,11 +120,16 @@ def kinds_of(design: Design) -> tuple[str, ...]:
     """Return the features of a design that intervals may depend on, among `KINDS`."""
     found = {
         "missing": design.missing > _NEARLY_NONE,
-        "uneven": bool(design.sizes.min() < _UNEVEN * design.sizes.max()),
+        "unequal": design.trials is not None and _is_uneven(possible_trials(design.trials)),
+        "uneven": _is_uneven(design.sizes),
         "alike": not design.varied.all(),
         "grades": not design.binary,
     }
     return tuple(kind for kind, one in found.items() if one) or ("complete",)
+
+
+def _is_uneven(numbers: NDArray[Any]) -> bool:
+    return bool(numbers.min() < _UNEVEN * numbers.max())
 
 
 def judge_coverage(

@@ -6,6 +6,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.design import possible_trials
+
 # Grades are means of outcomes: those of equal outcomes are equal up to rounding.
 _ROUNDING = 1e-12
 
@@ -42,10 +44,11 @@ class Design:
 
     @property
     def missing(self) -> float:
-        """Share of the outcomes of the fullest cell in all cells that is missing."""
+        """Share of the possible outcomes (:func:`bayesrank.design.possible_trials`) missing."""
         if self.trials is None:
             return 0.0
-        return 1.0 - float(self.trials.sum() / (self.trials.size * self.trials.max()))
+        possible = len(self.trials) * possible_trials(self.trials).sum()
+        return 1.0 - float(self.trials.sum() / possible)
 
     def names(self, chosen: NDArray[np.bool_]) -> list[str]:
         """Return the labels of some systems."""

@@ -52,9 +52,12 @@ def test_kinds_of_designs():
     complete = simulate()
     assert kinds(complete) == ("complete",)
     holes, uneven, alike = (complete.copy() for _ in range(3))
-    holes[:, ::3] = -1
-    holes[:, ::3, :3] = 0
+    holes[::2, ::3, 3] = holes[1::2, 1::3, 3] = -1
     assert kinds(holes) == ("missing",)
+    holes[:, ::3, 1:] = -1
+    assert kinds(holes) == ("missing", "unequal")
+    holes[:, 1::3, 3] = 0
+    assert kinds(holes) == ("unequal",)
     uneven[0, 3:] = -1
     assert kinds(uneven) == ("missing", "uneven")
     alike[2] = 1
@@ -101,11 +104,13 @@ def test_where_every_design_failed_smaller_data_are_doubtful_too(table):
     assert found(Responses(simulate())).verdict == "doubtful"
 
 
-@pytest.mark.parametrize("kind", ["missing", "alike", "grades"])
+@pytest.mark.parametrize("kind", ["missing", "unequal", "alike", "grades"])
 def test_every_kind_of_the_design_must_have_been_measured(table, kind):
     outcomes = simulate().astype(float)
     if kind == "missing":
-        outcomes[:, ::4, 2:] = np.nan
+        outcomes[::2, ::4, 2:] = outcomes[1::2, 1::4, 2:] = np.nan
+    elif kind == "unequal":
+        outcomes[:, ::4, 1:] = np.nan
     elif kind == "alike":
         outcomes[1] = 0
     else:
@@ -122,11 +127,11 @@ def test_every_kind_of_the_design_must_have_been_measured(table, kind):
 
 def test_more_holes_than_were_simulated_are_not_measured(table):
     outcomes = simulate()
-    outcomes[:, 5:, 2:] = -1
+    outcomes[::2, :16] = outcomes[1::2, 16:32] = -1
     table(cell("missing"))
     finding = found(Responses(outcomes))
     assert finding.verdict == "not measured"
-    assert "44 % of the outcomes are missing" in finding.sentence
+    assert "40 % of the outcomes are missing" in finding.sentence
 
 
 def test_the_target_and_the_way_of_ranking_must_be_those_that_were_measured(table):
