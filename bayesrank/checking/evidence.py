@@ -135,7 +135,7 @@ def _always_alike(design: Design) -> Iterator[Finding]:
     # The exact rule of three: the upper 95 % bound of a chance of an event that was never observed.
     bound = 1.0 - 0.05 ** (1.0 / fewest)
     always = {
-        "battle": "won every battle, lost every battle or tied every battle",
+        "battle": "had the same result in every battle",
         "ballot": "came first on every ballot or last on every ballot",
     }
     answers = "always right or always wrong" if design.binary else "always the same"

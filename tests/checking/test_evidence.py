@@ -177,9 +177,9 @@ def test_battles_that_were_all_won_are_named():
         Comparisons([[0, 40, 9], [0, 0, 20], [0, 15, 0]], systems=list("abc")), "always alike"
     )
     assert found.numbers["systems"] == ["a"]
-    assert "won every battle" in found.sentence
+    assert "the same result in every battle" in found.sentence
     ties = Comparisons([[0, 0, 0], [0, 0, 9], [0, 8, 0]], [[0, 9, 9], [9, 0, 0], [9, 0, 0]])
-    assert "tied every battle" in only(ties, "always alike").sentence
+    assert "a had the same result in every battle" in only(ties, "always alike").sentence
     with_tie = Comparisons([[0, 40], [0, 0]], [[0, 1], [1, 0]])
     assert not check_data(with_tie).about("always alike")
 
