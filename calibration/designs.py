@@ -43,6 +43,7 @@ HOLES = (
     "hardest skipped",
     "three questions",
     "failed trials",
+    "unequal trials",
     "always right",
     "grades",
 )
@@ -79,6 +80,7 @@ mean (`avg`), and should be at most 1.
 | hardest skipped | every second system was not asked the hardest fifth of the questions |
 | three questions | one system was asked three questions, the others all |
 | failed trials | each trial of one system is missing with probability 0.2 |
+| unequal trials | two thirds of the questions were asked once, the others in all trials |
 | always right | one system answers everything right |
 | grades | grades on a scale from 0 to 100 |
 
@@ -172,6 +174,8 @@ def draw_missing(
         missing[0, rng.permutation(n_questions)[3:]] = True
     elif holes == "failed trials":
         missing[0] = rng.random(shape[1:]) < 0.2
+    elif holes == "unequal trials":
+        missing[:, rng.permutation(n_questions)[: 2 * n_questions // 3], 1:] = True
     return missing
 
 
@@ -291,6 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for method in options.methods
         for size in SIZES
         for holes in options.designs
+        if size.n_trials > 1 or holes != "unequal trials"
     ]
     missing = [cell for cell in cells if tuple(_key(cell).values()) not in kept]
     for row in rows(missing, options.tensors, options.workers):

@@ -26,6 +26,7 @@ KIND_OF_DESIGN = {
     "hardest skipped": "missing",
     "failed trials": "missing",
     "three questions": "uneven",
+    "unequal trials": "unequal",
     "always right": "alike",
     "grades": "grades",
 }

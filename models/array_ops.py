@@ -181,3 +181,29 @@ def with_logistic(mode: Mode) -> Mode:
     array([ 0.6931, 50.    ])
     """
     return mode.register((in2out(_use_logistic, name="use_logistic"), _POSITION))
+
+
+@node_rewriter([Elemwise])
+def _use_ufuncs(_: Any, node: Any) -> Any:
+    """Replace softplus, of which PyTensor's Python code computes one element at a time."""
+    (x, *_others) = node.inputs
+    if not isinstance(node.op.scalar_op, Softplus) or x.type.dtype != "float64":
+        return None
+    return [pt.maximum(x, 0.0) + pt.log1p(pt.exp(-pt.abs(x)))]
+
+
+def with_ufuncs(mode: Mode) -> Mode:
+    """Return a compilation mode that computes softplus by functions of NumPy.
+
+    The mode links in Python.
+
+    Examples
+    --------
+    >>> import pytensor
+    >>> import pytensor.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> mode = with_ufuncs(Mode(linker="py", optimizer="merge"))
+    >>> pytensor.function([x], pt.softplus(x), mode=mode)(np.array([0.0, 50.0])).round(4)
+    array([ 0.6931, 50.    ])
+    """
+    return mode.register((in2out(_use_ufuncs, name="use_ufuncs"), _POSITION))

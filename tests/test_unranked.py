@@ -67,6 +67,8 @@ def settings_of(name, backend):
     options = dict(METHODS[name].example)
     if name == "dynamic_irt":
         options["assume_time_axis"] = True
+    if backend == "nuts":
+        options |= {"tune": 20, "chains": 1}
     return {"backend": backend, "draws": 20, "random_seed": 1, **options}
 
 
@@ -88,7 +90,7 @@ def test_the_others_are_ranked_as_if_it_were_not_there(name, backend, data):
 
 @pytest.mark.filterwarnings("ignore::bayesrank.errors.ConvergenceWarning")
 @pytest.mark.parametrize(("name", "backend"), [*FAST, ("irt_2pl", "nuts"), ("bayes", "nuts")])
-def test_questions_that_nobody_was_asked_bear_on_nothing(name, backend, asked):
+def test_questions_that_nobody_was_asked_bear_on_nothing(uncompiled, name, backend, asked):
     settings = settings_of(name, backend)
     result = rank(asked, name, **settings)
     alone = rank(

@@ -41,7 +41,7 @@ from bayesrank.inference.graph.flat_model import (
     shape_arguments,
     split_data_terms,
 )
-from bayesrank.models.array_ops import with_logistic
+from bayesrank.models.array_ops import with_logistic, with_ufuncs
 from bayesrank.models.smooth_abs import SMOOTHING_WIDTH
 
 Array = NDArray[np.float64]
@@ -289,6 +289,29 @@ def _compile_named(flat: FlatModel) -> Any:
     return _compile([points, *inputs.shapes, *inputs.data], batched)
 
 
+def map_draws(
+    inputs: Sequence[Variable], outputs: Sequence[Variable], draws: Sequence[NDArray[Any]]
+) -> list[NDArray[Any]]:
+    """Evaluate graphs of some inputs at their draws, of shape (chain, draw, ...).
+
+    Machine code would take longer to compile than all evaluations.
+    """
+    batched: list[Any] = [v.type.clone(shape=(None, *v.type.shape))() for v in inputs]
+    graphs: Any = vectorize_graph(outputs, replace=dict(zip(inputs, batched, strict=True)))
+    function = _compile(batched, graphs)
+    leading = draws[0].shape[:2]
+    flat = [
+        np.ascontiguousarray(each.reshape(-1, *each.shape[2:]), dtype=v.type.dtype)
+        for each, v in zip(draws, inputs, strict=True)
+    ]
+    first = function(*(each[:1] for each in flat))
+    n_draws, largest = len(flat[0]), max(value.size for value in first)
+    rows = max(1, LARGEST_BLOCK // (8 * max(largest, 1)))
+    blocks = [function(*(each[i : i + rows] for each in flat)) for i in range(0, n_draws, rows)]
+    values = (np.concatenate(each) for each in zip(*blocks, strict=True))
+    return [value.reshape(*leading, *value.shape[1:]) for value in values]
+
+
 def _compile_start(flat: FlatModel, sources: Sequence[Variable]) -> Any:
     """Compile a model's starting point as a function of its data."""
     inputs = FlatInputs.of((), sources)
@@ -332,7 +355,7 @@ def _compile(
     with pytensor.config.change_flags(cxx=""):
         # Rewriting takes ten times as long and gains little: the Hessian of 600 parameters takes
         # half a second more without, and gradients as long.
-        mode = Mode(linker="py", optimizer="merge")
+        mode = with_ufuncs(Mode(linker="py", optimizer="merge"))
         return OneAtATime(pytensor.function(inputs, outputs, mode=mode, **options))
 
 

@@ -32,12 +32,12 @@ from typing import Any, Literal
 import numpy as np
 import pymc as pm
 import xarray as xr
-from pymc.stats import compute_log_likelihood, compute_log_prior
+from pymc.model.transform.conditioning import remove_value_transforms
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.optimize import minimize
 
 from bayesrank.errors import ConvergenceWarning
-from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model
+from bayesrank.inference.graph.bound_model import Array, BoundModel, bind_model, map_draws
 from bayesrank.inference.graph.flat_model import label
 from bayesrank.models.smooth_abs import WIDTHS
 from bayesrank.progress import in_notebook
@@ -394,11 +394,16 @@ def log_densities(model: pm.Model, posterior: xr.Dataset) -> dict[str, xr.Datase
     The group ``log_likelihood`` has the attributes ``observed_shape`` and ``observed_sha256``, by
     which models of the same observations are known; the other group is ``log_prior``.
     """
-    tree = xr.DataTree.from_dict({"posterior": posterior})
-    options = {"model": model, "extend_inferencedata": True, "progressbar": False}
-    compute_log_likelihood(tree, **options)
-    compute_log_prior(tree, **options)
-    groups = {name: tree[name].to_dataset() for name in ("log_likelihood", "log_prior")}
+    plain: Any = remove_value_transforms(model)  # the draws are constrained
+    leading = ("chain", "draw")
+    points = [posterior[each.name].transpose(*leading, ...).values for each in plain.free_RVs]
+    groups = {}
+    for name, variables in (("log_likelihood", plain.observed_RVs), ("log_prior", plain.free_RVs)):
+        densities = plain.logp(vars=variables, sum=False)
+        inputs = [plain.rvs_to_values[each] for each in plain.free_RVs]
+        values = map_draws(inputs, densities, points)
+        named = {each.name: value for each, value in zip(variables, values, strict=True)}
+        groups[name] = label(plain, named, leading)
     for variable in model.observed_RVs:
         values = np.asarray(model.rvs_to_values[variable].eval(mode="FAST_COMPILE"), dtype=float)
         groups["log_likelihood"][variable.name].attrs |= {

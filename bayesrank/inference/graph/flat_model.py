@@ -285,4 +285,5 @@ def label(
         coords={dim: list(names) for dim, names in model.coords.items() if names is not None},
         sample_dims=sample_dims,
         check_conventions=False,  # there may be fewer draws than chains
+        skip_event_dims=True,  # densities have none
     ).drop_attrs()
