@@ -179,7 +179,7 @@ def test_battles_that_were_all_won_are_named():
     assert found.numbers["systems"] == ["a"]
     assert "the same result in every battle" in found.sentence
     ties = Comparisons([[0, 0, 0], [0, 0, 9], [0, 8, 0]], [[0, 9, 9], [9, 0, 0], [9, 0, 0]])
-    assert "a had the same result in every battle" in only(ties, "always alike").sentence
+    assert "the same result in every battle" in only(ties, "always alike").sentence
     with_tie = Comparisons([[0, 40], [0, 0]], [[0, 1], [1, 0]])
     assert not check_data(with_tie).about("always alike")
 
