@@ -38,6 +38,7 @@ from bayesrank.inference.resample.units import asked_clusters, clusters_of, free
 from bayesrank.inference.run import Data, Estimate, Run, label_index, label_parameters
 from bayesrank.method import LIKELIHOOD_BACKENDS
 from bayesrank.responses import Responses, prior_counts
+from bayesrank.results.ranks import tie_groups
 from bayesrank.results.rating_scale import arena_rank
 from bayesrank.results.storage import SCHEMA_VERSION
 from bayesrank.results.summary import (
@@ -175,9 +176,10 @@ def _alike(score: NDArray[np.float64], data: Data) -> NDArray[np.intp] | None:
 
     Draws of the members of a class differ by simulation error.
     """
-    if len(np.unique(score)) == len(score):
+    tied = tie_groups(score)
+    if tied.max() == len(score):
         return None
-    classes = exchangeable_systems(data, score)
+    classes = exchangeable_systems(data, tied)
     return classes if classes.max() + 1 < len(score) else None
 
 
