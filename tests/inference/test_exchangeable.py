@@ -53,6 +53,14 @@ def test_priors_tell_systems_with_equal_answers_apart(prior, differ):
     np.testing.assert_array_equal(score, [1.0, 2.0, 0.0] if differ else [1.5, 1.5, 0.0])
 
 
+@pytest.mark.parametrize(("mean", "differ"), [(1.0, True), (0.0, False)])
+def test_optima_of_graphs_tell_systems_with_equal_answers_apart_by_their_priors(mean, differ):
+    prior = Custom(lambda score: -((score - np.array([mean, 0.0, 0.0])) ** 2))
+    answers = [[1, 0, 1], [1, 0, 1], [0, 1, 1]]
+    score = rank(answers, "rasch", backend="map", prior=prior, draws=0)["ranking"]["score"].values
+    assert (score[0] > score[1] + 0.1) if differ else score[0] == score[1]
+
+
 @pytest.mark.parametrize("method", ["standardized_accuracy", "rasch_map", "borda", "elo", "bayes"])
 def test_exchangeable_systems_have_equal_bounds_and_ranks(method):
     right = np.random.default_rng(3).integers(0, 2, (3, 12, 2))

@@ -162,4 +162,6 @@ def _exchangeable(run: Run) -> Exchangeable:
     if data.groups is not None or data.prior_outcomes is not None:
         return Exchangeable({})
     right, trials = (counts[np.newaxis].astype(float) for counts in data.binary_counts)
-    return Exchangeable.of(right, trials, np.zeros(len(data.systems)))
+    prior, n_systems = run.factory_prior, len(data.systems)
+    kinds = np.zeros(n_systems) if prior is None else prior.kinds(n_systems)
+    return Exchangeable.of(right, trials, kinds)
