@@ -64,7 +64,7 @@ _DIMENSIONS = 3
 
 
 def tie_exchangeable(
-    score: Array, data: Responses | Comparisons | Ballots, kinds: Array | None = None
+    score: Array, data: Responses | Comparisons | Ballots, kinds: NDArray[Any] | None = None
 ) -> Array:
     """Give exchangeable systems the mean of their scores, of shape (system,).
 
@@ -80,7 +80,7 @@ def tie_exchangeable(
 
 
 def exchangeable_systems(
-    data: Responses | Comparisons | Ballots, kinds: Array | None = None
+    data: Responses | Comparisons | Ballots, kinds: NDArray[Any] | None = None
 ) -> Classes:
     """Return the class of each system: the data stay the same when its members are swapped.
 
