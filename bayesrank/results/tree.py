@@ -174,12 +174,19 @@ def summarize_scores(
 def _alike(score: NDArray[np.float64], data: Data) -> NDArray[np.intp] | None:
     """Return the class of each system, of those with the same score and data; None if all differ.
 
-    Draws of the members of a class differ by simulation error.
+    Draws of the members of a class differ by simulation error. Judges and prompts of battles, and
+    earlier outcomes, tell systems with equal counts apart.
     """
     tied = tie_groups(score)
-    if tied.max() == len(score):
+    if tied.max() == len(score) or (
+        isinstance(data, Battles) and {"judge", "prompt"} & {*data.units}
+    ):
         return None
-    classes = exchangeable_systems(data, tied)
+    kinds = tied[:, np.newaxis]
+    if isinstance(data, Responses) and data.prior_sets is not None:
+        earlier = data.prior_sets.reshape(len(data.prior_sets), -1)
+        kinds = np.hstack([kinds, np.broadcast_to(earlier, (len(score), earlier.shape[1]))])
+    classes = exchangeable_systems(data, kinds)
     return classes if classes.max() + 1 < len(score) else None
 
 

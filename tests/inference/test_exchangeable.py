@@ -77,6 +77,26 @@ def test_exchangeable_systems_have_equal_bounds_and_ranks(method):
     np.testing.assert_allclose(result["ranking"]["rank_probability"].sum("system"), 1.0)
 
 
+@pytest.mark.filterwarnings("ignore::bayesrank.errors.CalibrationWarning")
+def test_judges_tell_systems_with_equal_counts_apart():
+    # Both won half of their votes against c: a in each judge's votes, b with half of the judges.
+    judge = np.tile(np.repeat(np.arange(20), 4), 2)
+    won = np.concatenate([np.tile([1, 0], 40), np.repeat([1, 0], 40)])
+    first = np.repeat(["a", "b"], 80)
+    log = Battles(first, ["c"] * 160, np.where(won, first, "c"), judge=judge.astype(str))
+    ranking = rank(log, "bradley_terry_map", unit="judge", random_seed=1)["ranking"]
+    width = ranking["score_upper"] - ranking["score_lower"]
+    assert ranking["score"].sel(system="a") == pytest.approx(ranking["score"].sel(system="b"))
+    assert width.sel(system="b") > 1.3 * width.sel(system="a")
+
+
+def test_earlier_outcomes_tell_systems_with_equal_answers_apart():
+    earlier = np.array([[[1, 1, 1, 0], [0, 0, 0, 1]], [[1, 0, 0, 0], [1, 1, 1, 0]]])
+    data = Responses([[1, 0], [1, 0]], prior_outcomes=earlier)
+    result = rank(data, "bayes", use_prior_outcomes=True, random_seed=1)
+    assert "alike" not in result["ranking"].attrs
+
+
 def test_systems_with_one_record_are_exchangeable():
     score = np.array([1.0, 2.0, 4.0, 8.0])
     wins = np.array([[0, 2, 1, 1], [2, 0, 1, 1], [3, 3, 0, 5], [0, 0, 1, 0]])

@@ -84,7 +84,7 @@ def exchangeable_systems(
 ) -> Classes:
     """Return the class of each system: the data stay the same when its members are swapped.
 
-    `kinds`, of shape (system,), must be equal too, such as prior means.
+    `kinds`, of shape (system,) or (system, kind), must be equal too, such as prior means.
     """
     if isinstance(data, Comparisons):
         lost, tied, *weights = np.random.default_rng(0).uniform(1.0, 2.0, len(data.systems) + 2)
