@@ -73,6 +73,8 @@ def shown(browser, result, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(PAGE + explorer_html(result), encoding="utf-8")
     browser.get(path.as_uri())
+    waiting = pytest.importorskip("selenium.webdriver.support.wait")
+    waiting.WebDriverWait(browser, 60).until(lambda _: texts(browser, "tbody th"))
     return browser
 
 

@@ -107,20 +107,27 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     started.quit()
 
 
-@pytest.fixture
-def opened(browser: Any, page: Path) -> Any:
-    """Open the report at the size of a desktop."""
-    set_size(browser, *SIZES["desktop"])
-    # On a busy machine a window starts without the focus, and a page may still load when the driver
-    # goes on; a blank page between two tests keeps it from taking the last one for the next.
-    browser.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
-    for address, has_headers in (("about:blank", False), (page.as_uri(), True)):
+def open_page(browser: Any, path: Path) -> None:
+    """Open a report and wait until its leaderboard is there."""
+    # On a busy machine a page may still load when the driver goes on; a blank page in between keeps
+    # it from taking the last one for the next.
+    for address, has_headers in (("about:blank", False), (path.as_uri(), True)):
         browser.get(address)
         waiting.WebDriverWait(browser, 60).until(
             lambda b, expected=has_headers: (
                 bool(b.find_elements("css selector", HEADERS)) == expected
+                and b.execute_script("return document.readyState") == "complete"
             )
         )
+
+
+@pytest.fixture
+def opened(browser: Any, page: Path) -> Any:
+    """Open the report at the size of a desktop."""
+    set_size(browser, *SIZES["desktop"])
+    # On a busy machine a window starts without the focus.
+    browser.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
+    open_page(browser, page)
     return browser
 
 
@@ -153,7 +160,7 @@ def test_nothing_is_requested_and_the_console_is_empty(browser: Any, page: Path)
     browser.get("about:blank")
     browser.get_log("performance")
     browser.get_log("browser")
-    browser.get(page.as_uri())
+    open_page(browser, page)
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = {
         event["params"]["request"]["url"]
@@ -304,7 +311,7 @@ def test_nothing_is_cut_and_nothing_overlaps(
     """The fonts of the page are not those that the figures were laid out with."""
     set_size(browser, *SIZES.get(size, PAPER))
     set_media(browser, theme)
-    browser.get(pages[which].as_uri())
+    open_page(browser, pages[which])
     try:
         assert browser.execute_script(GEOMETRY) == []
     finally:
@@ -322,8 +329,7 @@ def test_names_stay_in_sight_on_a_phone(opened: Any) -> None:
 
 def test_sixty_systems_are_drawn_in_time(browser: Any, page: Path) -> None:
     assert page.stat().st_size < MOST_BYTES
-    browser.get("about:blank")
-    browser.get(page.as_uri())
+    open_page(browser, page)
     drawn = browser.execute_async_script(
         """
         const done = arguments[arguments.length - 1];
@@ -347,7 +353,7 @@ def test_pages_by_all_options_are_not_too_long(
     browser: Any, pages: dict[str, Path], which: str, size: str
 ) -> None:
     set_size(browser, *SIZES[size])
-    browser.get(pages[which].as_uri())
+    open_page(browser, pages[which])
     height = browser.execute_script("return document.documentElement.scrollHeight")
     assert height < LONGEST[which][size]
 
@@ -371,7 +377,7 @@ def test_what_is_folded_opens_on_paper(opened: Any) -> None:
 def test_a_phone_folds_all_tables_but_the_leaderboard(browser: Any, page: Path) -> None:
     for size, is_open in (("desktop", True), ("phone", False)):
         set_size(browser, *SIZES[size])
-        browser.get(page.as_uri())
+        open_page(browser, page)
         (groups,) = browser.find_elements("css selector", "#groups-table")
         assert groups.is_displayed() == is_open
         assert browser.find_element("id", "leaderboard-table").is_displayed()
@@ -379,7 +385,7 @@ def test_a_phone_folds_all_tables_but_the_leaderboard(browser: Any, page: Path) 
 
 def test_what_a_phone_folded_opens_when_it_is_turned(browser: Any, page: Path) -> None:
     set_size(browser, *SIZES["phone"])
-    browser.get(page.as_uri())
+    open_page(browser, page)
     (figure,) = browser.find_elements("css selector", "#probabilities figure")
     assert not figure.is_displayed()
     set_size(browser, *SIZES["desktop"])
