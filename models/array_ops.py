@@ -1,9 +1,12 @@
-r"""Operations of a graph that a Numba function computes, the logistic function among them.
+r"""Operations of a graph that a Numba function computes: logistic functions, products of matrices.
 
 Softplus :math:`\log(1 + e^x)` and its slope, the logistic function, take most of the time of a
 likelihood of right and wrong answers. Default machine code calls the mathematical library three
 times for each element. The function here computes both from one exponential, by polynomials that
 the compiler turns into vector instructions: ten times as fast, to 1e-15.
+
+Products of matrices are NumPy's. PyTensor compiles each anew, for twenty seconds, as part of the
+graph; functions here are compiled once, and kept on disk.
 """
 
 # PyTensor generates its functions, with annotations that say None.
@@ -24,6 +27,7 @@ from pytensor.graph.rewriting.basic import in2out, node_rewriter
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 from pytensor.scalar.math import Sigmoid, Softplus
 from pytensor.tensor.elemwise import Elemwise
+from pytensor.tensor.math import Dot
 
 Array = NDArray[np.float64]
 
@@ -67,17 +71,12 @@ class ArrayOp(Op):
     def make_node(self, *inputs: Any) -> Apply:
         """Cast the inputs and declare the outputs: arrays of float64."""
         cast = [pt.cast(pt.as_tensor(v), d) for v, d in zip(inputs, self.dtypes, strict=True)]
-        return Apply(self, cast, [pt.tensor(shape=(None,) * len(d)) for d in self._dims()[1]])
+        shapes = self._output_shapes([v.type.shape for v in cast])
+        return Apply(self, cast, [pt.tensor(shape=shape) for shape in shapes])
 
     def infer_shape(self, node: Apply, input_shapes: list[Any]) -> list[Any]:
         """Return the shapes of the outputs."""
-        inputs, outputs = self._dims()
-        lengths = {
-            dim: length
-            for dims, shape in zip(inputs, input_shapes, strict=True)
-            for dim, length in zip(dims, shape, strict=True)
-        }
-        return [tuple(lengths[dim] for dim in dims) for dims in outputs]
+        return self._output_shapes(input_shapes)
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         """Compute the outputs."""
@@ -87,6 +86,16 @@ class ArrayOp(Op):
             results = (results,)
         for storage, result in zip(output_storage, results, strict=True):
             storage[0] = result
+
+    def _output_shapes(self, input_shapes: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return the shapes of the outputs, of whatever kind the lengths of the inputs are."""
+        inputs, outputs = self._dims()
+        lengths = {
+            dim: length
+            for dims, shape in zip(inputs, input_shapes, strict=True)
+            for dim, length in zip(dims, shape, strict=True)
+        }
+        return [tuple(lengths[dim] for dim in dims) for dims in outputs]
 
     def _dims(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the names of the dims of the inputs and of the outputs."""
@@ -153,6 +162,28 @@ class _Logistic(ArrayOp):
     dtypes = ("float64",)
 
 
+@njit(cache=True)
+def _matrix_product(x: Array, y: Array) -> Array:  # pragma: no cover - compiled
+    """Return the product of two matrices."""
+    return np.dot(np.ascontiguousarray(x), np.ascontiguousarray(y))
+
+
+class _MatrixProduct(ArrayOp):
+    """Product of two matrices."""
+
+    function = _matrix_product
+    gufunc_signature = "(a,b),(b,c)->(a,c)"
+    dtypes = ("float64", "float64")
+
+
+@node_rewriter([Dot])
+def _use_product(_: Any, node: Any) -> Any:
+    """Replace a product of two matrices of float64."""
+    if any(v.type.dtype != "float64" for v in node.inputs):
+        return None
+    return [_MatrixProduct()(*node.inputs)]
+
+
 @node_rewriter([Elemwise])
 def _use_logistic(_: Any, node: Any) -> Any:
     """Replace softplus and logistic function of a vector of unknown length."""
@@ -165,8 +196,8 @@ def _use_logistic(_: Any, node: Any) -> Any:
     return [both[0 if isinstance(node.op.scalar_op, Softplus) else 1]]
 
 
-def with_logistic(mode: Mode) -> Mode:
-    """Return a compilation mode that computes logistic functions of vectors this way.
+def with_array_ops(mode: Mode) -> Mode:
+    """Return a compilation mode that computes logistic functions and products of matrices this way.
 
     The mode compiles with Numba, functions whose gradients have been taken already.
 
@@ -176,11 +207,12 @@ def with_logistic(mode: Mode) -> Mode:
     >>> import pytensor.tensor as pt
     >>> from pytensor.compile.mode import get_mode
     >>> x = pt.dvector("x")
-    >>> function = pytensor.function([x], pt.softplus(x), mode=with_logistic(get_mode("NUMBA")))
+    >>> function = pytensor.function([x], pt.softplus(x), mode=with_array_ops(get_mode("NUMBA")))
     >>> function(np.array([0.0, 50.0])).round(4)
     array([ 0.6931, 50.    ])
     """
-    return mode.register((in2out(_use_logistic, name="use_logistic"), _POSITION))
+    rewrites = in2out(_use_logistic, _use_product, name="use_array_ops")
+    return mode.register((rewrites, _POSITION))
 
 
 @node_rewriter([Elemwise])

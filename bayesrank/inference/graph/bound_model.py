@@ -41,7 +41,7 @@ from bayesrank.inference.graph.flat_model import (
     shape_arguments,
     split_data_terms,
 )
-from bayesrank.models.array_ops import with_logistic, with_ufuncs
+from bayesrank.models.array_ops import with_array_ops, with_ufuncs
 from bayesrank.models.smooth_abs import SMOOTHING_WIDTH
 
 Array = NDArray[np.float64]
@@ -346,7 +346,7 @@ def _compile(
     options: Any = {"on_unused_input": "ignore", "trust_input": True}
     inputs = list(inputs)
     if backend == "numba":
-        mode = with_logistic(get_mode("NUMBA"))
+        mode = with_array_ops(get_mode("NUMBA"))
         function = pytensor.function(inputs, outputs, mode=mode, **options)
         # The underlying jitted code has no storage, and saves two microseconds per call.
         return getattr(function.vm, "jit_fn", None) or OneAtATime(function)

@@ -1,4 +1,4 @@
-"""Vectorised logistic functions against SciPy's, and what compiled models make of them."""
+"""Vectorised logistic functions and products, and what compiled models make of them."""
 
 import numpy as np
 import pytensor
@@ -8,7 +8,7 @@ from pytensor.compile.mode import get_mode
 from pytensor.graph.traversal import toposort
 from scipy.special import expit
 
-from bayesrank.models.array_ops import logistic_arrays, with_logistic
+from bayesrank.models.array_ops import logistic_arrays, with_array_ops
 
 
 def op_names(function) -> list[str]:
@@ -38,7 +38,7 @@ def test_value_and_gradient_share_one_operation() -> None:
     x = pt.dvector("x")
     value = (2.0 * pt.softplus(x)).sum()
     outputs = [value, pt.grad(value, x)]
-    compiled = pytensor.function([x], outputs, mode=with_logistic(get_mode("NUMBA")))
+    compiled = pytensor.function([x], outputs, mode=with_array_ops(get_mode("NUMBA")))
     assert op_names(compiled).count("_Logistic") == 1
     at = np.array([-1.0, 0.0, 3.0])
     got = compiled(at)
@@ -48,5 +48,32 @@ def test_value_and_gradient_share_one_operation() -> None:
 
 def test_scalars_and_matrices_stay_as_they_are() -> None:
     for x in (pt.dscalar("x"), pt.dmatrix("x")):
-        compiled = pytensor.function([x], pt.softplus(x), mode=with_logistic(get_mode("NUMBA")))
+        compiled = pytensor.function([x], pt.softplus(x), mode=with_array_ops(get_mode("NUMBA")))
         assert "_Logistic" not in op_names(compiled)
+
+
+def test_products_of_matrices_are_those_of_numpy() -> None:
+    x, y = pt.dmatrices("x", "y")
+    # The second is transposed, so that its memory is not contiguous.
+    value = (pt.exp(x) @ y.T) ** 2
+    outputs = [value, *pt.grad(value.sum(), [x, y])]
+    compiled = pytensor.function([x, y], outputs, mode=with_array_ops(get_mode("NUMBA")))
+    assert op_names(compiled).count("_MatrixProduct") == 3
+    assert "Dot" not in op_names(compiled)
+    for n, k, m in [(0, 2, 3), (2, 0, 3), (1, 1, 1), (5, 3, 4), (30, 200, 7)]:
+        rng = np.random.default_rng(1)
+        at = rng.normal(size=(n, k)), rng.normal(size=(m, k))
+        product = np.exp(at[0]) @ at[1].T
+        by_x, by_y = np.exp(at[0]) * (2.0 * product @ at[1]), 2.0 * product.T @ np.exp(at[0])
+        for got, expected in zip(compiled(*at), [product**2, by_x, by_y], strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_products_with_vectors_are_replaced_and_those_of_whole_numbers_are_not() -> None:
+    x, y, n = pt.dmatrix("x"), pt.dvector("y"), pt.lmatrix("n")
+    outputs = [x @ y, y @ x, n @ n.T]
+    compiled = pytensor.function([x, y, n], outputs, mode=with_array_ops(get_mode("NUMBA")))
+    assert op_names(compiled).count("_MatrixProduct") == 2
+    assert op_names(compiled).count("Dot") == 1
+    # A known length stays known, so that nothing has to check it.
+    assert "SpecifyShape" not in op_names(compiled)
