@@ -1,7 +1,7 @@
 """Every benchmark runs at its smallest setting; what it measures is nobody's business here."""
 
-import os
-import subprocess
+import importlib
+import runpy
 import sys
 from pathlib import Path
 
@@ -22,66 +22,57 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(script: str, *arguments: str) -> str:
-    """Return what a script prints."""
-    done = subprocess.run(
-        [sys.executable, FOLDER / script, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Return a function that runs a script in this process and returns what it prints.
+
+    A process of each would import everything again.
+    """
+    monkeypatch.syspath_prepend(FOLDER)
+
+    def run(script: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", [script, *arguments])
+        try:
+            runpy.run_path(str(FOLDER / script), run_name="__main__")
+        except SystemExit as end:
+            if end.code:
+                raise
+        return capsys.readouterr().out
+
+    return run
 
 
-def test_help():
-    code = """
-import runpy, sys
-for script in sys.argv[1:]:
-    sys.argv = [script, "--help"]
-    try:
-        runpy.run_path(script, run_name="__main__")
-    except SystemExit as end:
-        assert not end.code, script
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code, *SCRIPTS],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=FOLDER,
-    )
-    for script in SCRIPTS:
-        assert f"usage: {script}" in done.stdout
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help(run, script):
+    assert f"usage: {script}" in run(script, "--help")
 
 
-def test_estimates_of_likelihoods():
+def test_estimates_of_likelihoods(run):
     out = run("fit.py", *QUICK, "--presets", "bradley_terry_map,bradley_terry_davidson_map")
     assert "bradley_terry_davidson_map" in out
 
 
-def test_first_calls():
+def test_first_calls(run):
     assert "bradley_terry_map" in run(
         "fit.py", "--cold", "--cases", SMALL, "--presets", "bradley_terry_map"
     )
 
 
-def test_refits():
+def test_refits(run):
     assert "3 converged" in run("fit.py", *QUICK, "--refits", "3")
 
 
-def test_point_estimates():
+def test_point_estimates(run):
     out = run("numpy_layer.py", *QUICK, "--presets", "avg,borda,pagerank")
     assert "pagerank" in out
 
 
-def test_posteriors():
+def test_posteriors(run):
     out = run("numpy_layer.py", *QUICK, "--headline", "--presets", "avg,copeland", "--draws", "8")
     assert "sum of medians" in out
 
 
-def test_samplers():
+def test_samplers(run):
     out = run(
         "nuts.py",
         *("--case", SMALL, "--factories", "bradley_terry"),
@@ -91,31 +82,23 @@ def test_samplers():
     assert "Error" not in out
 
 
-def test_processes():
+def test_processes(run):
     out = run("startup.py", "--case", SMALL, "--runs", "1", "--only", "rank borda")
     assert "rank borda, 2000 draws" in out
 
 
-def test_unknown_names_are_refused():
-    done = subprocess.run(
-        [sys.executable, FOLDER / "fit.py", "--presets", "nobody"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode != 0
-    assert "'nobody'" in done.stderr
+def test_unknown_names_are_refused(run):
+    with pytest.raises(SystemExit, match="'nobody'"):
+        run("fit.py", "--presets", "nobody")
 
 
-def test_every_published_configuration_has_a_name_in_the_peer():
-    code = "from configurations import *; print(set(PRESETS) - set(PEER_CALLS))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=FOLDER
-    )
-    assert done.stdout.strip() == "set()"
+def test_every_published_configuration_has_a_name_in_the_peer(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    configurations = importlib.import_module("configurations")
+    assert set(configurations.PRESETS) <= set(configurations.PEER_CALLS)
 
 
-def test_studies():
+def test_studies(run):
     small = ("--draws", "1", "--replicates", "50", "--pools", "1")
     out = run("studies.py", "--studies", "convergence,numpy,pools", *small)
     assert "stability of 48" in out
@@ -123,14 +106,14 @@ def test_studies():
     assert "1 pools of 5, 10 and 15, all that score at once" in out
 
 
-def test_unchanged_estimates(tmp_path):
+def test_unchanged_estimates(run, tmp_path):
     few = ["--tensors", "1", "--forms", "rasch by map,rao_kupper"]
     run("unchanged.py", *few, "--write", str(tmp_path / "before.pkl"))
     out = run("unchanged.py", *few, "--against", str(tmp_path / "before.pkl"))
     assert out.count("0.0e+00") == 6
 
 
-def test_presets_with_their_posteriors():
+def test_presets_with_their_posteriors(run):
     printed = run("presets.py", "--case", SMALL, "--presets", "avg,borda,bradley_terry_map")
     rows = [line.split() for line in printed.splitlines()]
     assert [row[0] for row in rows[-4:]] == ["avg", "borda", "bradley_terry_map", "total"]
