@@ -5,8 +5,8 @@ likelihood of right and wrong answers. Default machine code calls the mathematic
 times for each element. The function here computes both from one exponential, by polynomials that
 the compiler turns into vector instructions: ten times as fast, to 1e-15.
 
-Products of matrices are NumPy's. PyTensor compiles each anew, for twenty seconds, as part of the
-graph; functions here are compiled once, and kept on disk.
+PyTensor compiles each product of matrices of a graph anew, for ten to twenty seconds. The function
+here calls NumPy's product; it is compiled once and kept on disk.
 """
 
 # PyTensor generates its functions, with annotations that say None.

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bayesrank.inference.run import Run
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SCRIPTS = (
     *("fit.py", "nuts.py", "numpy_layer.py", "presets.py", "startup.py", "studies.py"),
@@ -108,10 +110,12 @@ def test_studies(run):
 
 
 def test_unchanged_estimates(run, tmp_path):
+    build_model = Run.build_model
     few = ["--tensors", "1", "--forms", "rasch by map,rao_kupper"]
     run("unchanged.py", *few, "--write", str(tmp_path / "before.pkl"))
     out = run("unchanged.py", *few, "--against", str(tmp_path / "before.pkl"))
     assert out.count("0.0e+00") == 6
+    assert Run.build_model is build_model  # the script refuses graphs only while it runs
 
 
 def test_presets_with_their_posteriors():

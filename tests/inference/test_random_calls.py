@@ -216,7 +216,7 @@ def _of_scores(result: xr.DataTree, call: Call) -> list[str]:
     if not ((lower <= score + slack) & (score - slack <= upper)).all():
         found.append("score outside its interval")
     least = np.minimum(draws.min(axis=(0, 1)), score)
-    # Identical systems share the mean of their bounds, below which one of them has a draw.
+    # Identical systems share the mean of their bounds, and one of them has a draw below it.
     least = np.where(bound[:, np.newaxis] == bound, least, np.inf).min(axis=1)
     if not ((least - slack <= bound) & (bound <= score + slack)).all():
         found.append("bound below all draws and the score, or above the score")
