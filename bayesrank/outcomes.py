@@ -330,13 +330,15 @@ def validate_outcomes(
         refuse(declared, "must be None for scores on a scale")
         ends = as_scale(scale)
         return Outcomes(_scores(array, ends, where), ends, None, 2)
-    known = array[~np.isnan(array)] if array.dtype.kind == "f" else array
-    if np.isinf(known).any():
-        raise DataError(
-            f"outcomes must be finite; got {_first(array, np.isinf(array), where)}: leave missing "
-            "outcomes empty"
-        )
-    if np.array_equal(known, np.floor(known)):
+    are_whole = array.dtype.kind != "f"
+    if not are_whole:
+        if (infinite := np.isinf(array)).any():
+            raise DataError(
+                f"outcomes must be finite; got {_first(array, infinite, where)}: leave missing "
+                "outcomes empty"
+            )
+        are_whole = np.array_equal(array, np.floor(array), equal_nan=True)
+    if are_whole:
         values = _categories(array, weights is not None or categories is not None, where)
         return Outcomes(values, None, *_worths(weights, categories, values))
     refuse(declared, "must be None for fractional outcomes, which are their own worth")

@@ -115,18 +115,18 @@ class Rasch(Cells):
     ) -> Expansion:
         """Return the gradient and the negative Hessian, which no answers enter."""
         states, easy, size = self._states(u), v[..., 0], len(u)
-        odds = _odds(states, easy)
-        wrong, value = odds + 1.0, None
+        cells, value = np.empty((2, *states.shape, easy.shape[-1])), None
+        expected, variance = cells[0], cells[1]  # numbers right: at first odds, and 1 more
+        np.multiply(*_odds(states, easy), out=expected)
+        np.add(expected, 1.0, out=variance)
         if with_value:
             value = np.vecdot(self.by_trial.reshape(size, -1), states.reshape(size, -1))
             value += np.vecdot(self.by_question, easy)
-            value -= np.add.reduce((np.log(wrong) * self.trials).reshape(size, -1), axis=1)
-        np.reciprocal(wrong, out=wrong)
-        odds *= wrong
-        cells = np.empty((2, *odds.shape))  # expected numbers right, and their variances
-        expected, variance = cells[0], cells[1]
-        np.multiply(odds, self.trials, out=expected)
-        np.multiply(expected, wrong, out=variance)
+            value -= np.add.reduce((np.log(variance) * self.trials).reshape(size, -1), axis=1)
+        np.reciprocal(variance, out=variance)
+        expected *= variance
+        expected *= self.trials
+        variance *= expected
         # Sums as products, since NumPy's own take longer.
         over_trials, over_questions = self._ones
         by_state = (cells.reshape(-1, easy.shape[-1]) @ over_questions).reshape(2, *states.shape)
@@ -336,11 +336,11 @@ def binomial(
     np.exp(odds, out=odds)
     sides = odds + 1.0
     value = np.maximum(x, 0.0) + np.log(sides) if with_value else None
-    # The smaller of both chances, with all its digits.
     np.reciprocal(sides, out=sides)
-    odds *= sides
+    odds *= sides  # the smaller of both chances, with all its digits
     likely = x > 0.0
-    chance, spread = np.where(likely, sides, odds), sides * odds
+    chance, spread = np.subtract(likely, odds), np.multiply(sides, odds, out=sides)
+    np.abs(chance, out=chance)
     if guess is None:
         if value is not None:
             value = right * x - trials * value
@@ -348,7 +348,7 @@ def binomial(
         np.subtract(right, pull, out=pull)
         np.multiply(trials, spread, out=weight)
         return _totals(value)
-    wrong, total = np.where(likely, odds, sides), (1.0 - guess) * chance
+    wrong, total = np.abs(np.subtract(~likely, odds)), (1.0 - guess) * chance
     total += guess
     np.maximum(total, _TINY, out=total)
     ratio, missed = right / total, trials - right
@@ -384,12 +384,12 @@ def _squares(rows: Array) -> Array:
     return products.reshape(*rows.shape[:2], -1)
 
 
-def _odds(states: Array, easy: Array) -> Array:
-    """Return exp of their sums, with the axes of answers: one exponential per parameter."""
+def _odds(states: Array, easy: Array) -> tuple[Array, Array]:
+    """Return two factors of the odds, with the axes of answers: one exponential per parameter."""
     by_state, by_question = (
         np.exp(np.minimum(np.maximum(values, -_LARGEST), _LARGEST)) for values in (states, easy)
     )
-    return by_state[..., np.newaxis] * by_question[:, np.newaxis, np.newaxis]
+    return by_state[..., np.newaxis], by_question[:, np.newaxis, np.newaxis]
 
 
 @dataclass(frozen=True)
