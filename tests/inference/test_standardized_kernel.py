@@ -13,7 +13,7 @@ POINT = np.array([0.3, -0.8, 1.1, 0.7, -0.2])
 
 
 def test_integrals_are_those_of_adaptive_quadrature():
-    problem = MarginalDifficulties(TOTALS, TRIALS)
+    problem, kind = MarginalDifficulties.of(TOTALS, TRIALS)
     ability, slope, sd = POINT[:3], POINT[3], np.exp(POINT[4])
     expected = 0.0
     for question in range(4):
@@ -21,15 +21,14 @@ def test_integrals_are_those_of_adaptive_quadrature():
         def density(b: float, m: int = question) -> float:
             logit = ability - b
             logs = TOTALS[:, m] * logit - TRIALS[:, m] * np.logaddexp(0.0, logit)
-            return np.exp(logs.sum()) * norm.pdf(b, slope * problem.share[m], sd)
+            return np.exp(logs.sum()) * norm.pdf(b, slope * problem.share[kind[m]], sd)
 
         expected += np.log(quad(density, -30, 30, epsabs=1e-13, limit=400, points=[0.0])[0])
-    found = sum(block.log_integral for block in problem.blocks(POINT))
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert problem.loglik(POINT[np.newaxis])[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_derivatives_are_those_of_finite_differences():
-    problem = MarginalDifficulties(TOTALS, TRIALS)
+    problem, _ = MarginalDifficulties.of(TOTALS, TRIALS)
     gradient, information, _ = problem.derivatives(POINT)
     moves = 1e-5 * np.eye(len(POINT))
 

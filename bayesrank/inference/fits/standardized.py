@@ -47,15 +47,17 @@ References
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bayesrank.counting import distinct_columns
 from bayesrank.grades import UnitGrades, require_outcomes_of
 from bayesrank.inference.fits.ability_posterior import ItemCurves, MarginalLikelihood
 from bayesrank.inference.fits.fit import Fit
-from bayesrank.inference.fits.newton import Array, Optimum, maximise_nonconcave
-from bayesrank.log_odds import logistic, softplus
+from bayesrank.inference.fits.newton import Array, Optimum, Remembered, maximise_nonconcave
+from bayesrank.log_odds import finite_exp
 from bayesrank.priors import POOLED_DF, Prior
 from bayesrank.responses import Responses
 
@@ -69,34 +71,49 @@ _BLOCK_SIZE = 1 << 21
 
 
 class _Block(NamedTuple):
-    """Some questions at a point: nodes of their difficulties, with weights and chances there."""
+    """Some kinds of questions at a point: nodes of their difficulties, weights and chances there.
+
+    Arrays end in (question, node); `chance` begins with systems. `log_integral`, (question,).
+    """
 
     questions: slice
     weights: Array
     chance: Array
     deviation: Array
-    log_integral: float
+    log_integral: Array
 
 
 @dataclass(frozen=True)
 class MarginalDifficulties(MarginalLikelihood):
     """The objective of the module docstring.
 
-    Points: abilities, then gamma if the share varies, then log tau. `totals` and `trials`, (system,
-    question), are sums of grades in [0, 1] and numbers of trials. No system has only grades of 0 or
-    only grades of 1, and every question has a trial.
+    Points: abilities, then gamma if the share varies, then log tau. Questions with the same trials
+    and the same sum of grades over systems are one kind: they have the same posterior. `totals` and
+    `trials`, (system, kind), are sums of grades in [0, 1] and numbers of trials of one of each
+    kind, `counts` numbers of questions, and `right`, (system,), sums of grades over all questions.
+    No system has only grades of 0 or only grades of 1, and every question has a trial.
     """
 
     totals: Array
     trials: Array
+    counts: Array
+    right: Array
     # Modes of the difficulties at the last point, from which the search at the next one starts.
     _modes: list[Array] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, totals: Array, trials: Array) -> tuple[Self, NDArray[np.intp]]:
+        """Return the objective of tables (system, question), and the kind of each question."""
+        sums = totals.sum(axis=0, keepdims=True)
+        first, kind = distinct_columns(np.concatenate([sums, trials]))
+        counts = np.bincount(kind).astype(np.float64)
+        return cls(totals[:, first], trials[:, first], counts, totals.sum(axis=1)), kind
 
     @cached_property
     def share(self) -> Array:
         """Share of the systems that were asked each question, minus its mean."""
         share = (self.trials > 0).mean(axis=0)
-        return share - share.mean()
+        return share - np.average(share, weights=self.counts)
 
     @cached_property
     def has_slope(self) -> bool:
@@ -110,21 +127,32 @@ class MarginalDifficulties(MarginalLikelihood):
 
     def scale(self, point: Array) -> Array:
         """Return the count scale of the gradient: the most trials of a system."""
-        return np.full(len(point), self.trials.sum(axis=1).max())
+        return np.full(len(point), (self.trials @ self.counts).max())
 
     def start(self) -> Array:
         """Return log-odds of the mean grades, no slope and a scale of one."""
-        share = self.totals.sum(axis=1) / self.trials.sum(axis=1)
+        share = self.right / (self.trials @ self.counts)
         return np.append(np.log(share) - np.log1p(-share), np.zeros(1 + self.has_slope))
 
     def loglik(self, point: Array) -> Array:
         """Return the marginal log-likelihood at points of shape (point, p)."""
-        return np.array([sum(block.log_integral for block in self.blocks(one)) for one in point])
+        return np.array([self._found.at(one, self._expand)[0] for one in point])
 
     def level(self, point: Array) -> float:
         """Return the objective at a point of shape (p,)."""
-        log_scale, found = point[-1], self.loglik(point[np.newaxis])[0]
-        found -= POOLED_DF * (log_scale + 0.5 * np.exp(-2.0 * log_scale))
+        return self._found.at(point, self._expand)[0] + self.log_prior(point)
+
+    def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
+        """Return gradient, negative Hessian and diagonal of the complete-data information."""
+        return self._found.at(point, self._expand)[1]
+
+    @cached_property
+    def _found(self) -> Remembered[tuple[float, tuple[Array, Array, Array]]]:
+        return Remembered()
+
+    def log_prior(self, point: Array) -> float:
+        """Return the log prior up to a constant."""
+        found = -POOLED_DF * (point[-1] + 0.5 * np.exp(-2.0 * point[-1]))
         if self.has_slope:
             found -= 0.5 * (POOLED_DF + 1.0) * np.log1p(point[-2] ** 2 / POOLED_DF)
         return float(found)
@@ -140,42 +168,46 @@ class MarginalDifficulties(MarginalLikelihood):
             second[-2] = (POOLED_DF + 1.0) * (2.0 * POOLED_DF - square) / square**2
         return first, second
 
-    def derivatives(self, point: Array) -> tuple[Array, Array, Array]:
-        """Return gradient, negative Hessian and diagonal of the complete-data information."""
-        p, precision = len(point), np.exp(-2.0 * point[-1])
+    def _expand(self, point: Array) -> tuple[float, tuple[Array, Array, Array]]:
+        """Return the log-likelihood and :meth:`derivatives`: nearly every step needs both."""
+        p, precision, n_systems = len(point), np.exp(-2.0 * point[-1]), len(self.trials)
+        loglik = self.right @ point[:n_systems]
         gradient, prior = self.prior_derivatives(point)
+        gradient[:n_systems] += self.right
         complete, spread = np.zeros((p, p)), np.zeros((p, p))
-        abilities = np.arange(len(self.trials))
         for block in self.blocks(point):
-            scores, weights = self.complete_scores(block, precision), block.weights
-            means = np.einsum("pmq,mq->pm", scores, weights)
+            some, weights = block.questions, block.weights
+            counts, trials = self.counts[some], self.trials[:, some]
+            loglik += counts @ block.log_integral
+            scores = self.complete_scores(block, precision)
+            means = np.vecdot(scores, weights)
+            gradient += means @ counts
             scores -= means[..., np.newaxis]
-            scores *= np.sqrt(weights)
+            scores *= np.sqrt(counts[:, np.newaxis] * weights)
             rows = scores.reshape(p, -1)
             spread += rows @ rows.T
-            gradient += means.sum(axis=1)
-            noise = np.einsum("smq,mq->sm", block.chance * (1.0 - block.chance), weights)
-            complete[abilities, abilities] += (self.trials[:, block.questions] * noise).sum(axis=1)
-            first, second = (
-                np.einsum("mq,mq->m", block.deviation**power, weights) for power in (1, 2)
-            )
+            noise = np.vecdot(block.chance * (1.0 - block.chance), weights)
+            np.einsum("ii->i", complete)[:n_systems] += (trials * noise) @ counts
+            first, second = (counts * np.vecdot(block.deviation**k, weights) for k in (1, 2))
             complete[-1, -1] += 2.0 * precision * second.sum()
             if self.has_slope:
-                share = self.share[block.questions]
-                complete[-2, -2] += precision * (share @ share)
+                share = self.share[some]
+                complete[-2, -2] += precision * (counts @ share**2)
                 mixed = 2.0 * precision * (share @ first)
                 complete[-2, -1] += mixed
                 complete[-1, -2] += mixed
         expected = np.maximum(np.diag(complete), np.abs(prior))
-        return gradient, complete - spread + np.diag(prior), expected
+        return loglik, (gradient, complete - spread + np.diag(prior), expected)
 
     def complete_scores(self, block: _Block, precision: float) -> Array:
-        """Return derivatives of the complete-data log-likelihood, (p, question, node)."""
-        totals, trials = (part[:, block.questions, None] for part in (self.totals, self.trials))
+        """Return derivatives of the complete-data log-likelihood, (p, question, node).
+
+        Of those by abilities the sums of grades are left out.
+        """
         n_systems, *rest = block.chance.shape
         scores = np.empty((n_systems + 1 + self.has_slope, *rest))
+        trials = self.trials[:, block.questions, np.newaxis]
         np.multiply(block.chance, -trials, out=scores[:n_systems])
-        scores[:n_systems] += totals
         if self.has_slope:
             scores[-2] = precision * self.share[block.questions, np.newaxis] * block.deviation
         scores[-1] = precision * block.deviation**2 - 1.0
@@ -196,20 +228,23 @@ class MarginalDifficulties(MarginalLikelihood):
         n_nodes = int(np.ceil(((last - first) / steps).max())) + 1
         gap = (last - first) / (n_nodes - 1)
         size = max(1, _BLOCK_SIZE // (n_systems * n_nodes))
+        easy = finite_exp(ability)[:, np.newaxis, np.newaxis]
         for start in range(0, n_questions, size):
             part = slice(start, min(start + size, n_questions))
             difficulty = first[part, np.newaxis] + gap[part, np.newaxis] * np.arange(n_nodes)
-            logit = ability[:, np.newaxis, np.newaxis] - difficulty
             deviation = difficulty - level[part, np.newaxis]
-            log_density = np.einsum("sm,smq->mq", self.totals[:, part], logit)
-            log_density -= np.einsum("sm,smq->mq", self.trials[:, part], softplus(logit))
+            odds = easy * finite_exp(-difficulty)
+            sides = odds + 1.0
+            log_density = -difficulty * self.totals[:, part].sum(axis=0)[:, np.newaxis]
+            log_density -= np.einsum("sm,smq->mq", self.trials[:, part], np.log(sides))
             log_density -= 0.5 * (deviation / sd) ** 2
             largest = log_density.max(axis=1, keepdims=True)
             weights = np.exp(log_density - largest)
             sums = weights.sum(axis=1, keepdims=True)
             unit = np.log(gap[part]) - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
-            log_integral = float((largest[:, 0] + np.log(sums[:, 0]) + unit).sum())
-            yield _Block(part, weights / sums, logistic(logit), deviation, log_integral)
+            log_integral = largest[:, 0] + np.log(sums[:, 0]) + unit
+            odds /= sides
+            yield _Block(part, weights / sums, odds, deviation, log_integral)
 
 
 @dataclass(frozen=True)
@@ -239,34 +274,41 @@ class FittedChances:
 
 def fit_chances(totals: Array, trials: Array, missing: Array) -> FittedChances:
     """Fit abilities, difficulties integrated out; `missing` is the missing share of each cell."""
-    problem = MarginalDifficulties(totals, trials)
+    problem, kind = MarginalDifficulties.of(totals, trials)
     optimum = maximise_nonconcave(problem, problem.start()[np.newaxis])
     point = optimum.point[0]
     _, information, _ = problem.expand(point)
     precision, n_systems = np.exp(-2.0 * point[-1]), len(trials)
-    chance, variance, noise = (np.zeros(trials.shape) for _ in range(3))
+    chance, variance, noise = (np.zeros(problem.trials.shape) for _ in range(3))
+    n_kinds = len(problem.counts)
     slopes, shared = np.zeros((n_systems, len(point))), np.zeros((n_systems, n_systems))
-    difficulty, gradients = np.zeros(trials.shape[1]), np.zeros((trials.shape[1], len(point)))
+    difficulty, gradients = np.zeros(n_kinds), np.zeros((n_kinds, len(point)))
+    # Of one question of each kind.
+    missing = missing[:, np.unique(kind, return_index=True)[1]]
     abilities = np.arange(n_systems)
     for block in problem.blocks(point):
         part, weights = block.questions, block.weights
-        chance[:, part] = mean = np.einsum("smq,mq->sm", block.chance, weights)
+        chance[:, part] = mean = np.vecdot(block.chance, weights)
         centred = block.chance - mean[..., np.newaxis]
-        variance[:, part] = np.einsum("smq,mq->sm", centred**2, weights)
+        variance[:, part] = np.vecdot(centred**2, weights)
         noise[:, part] = mean * (1.0 - mean) - variance[:, part]
-        difficulty[part] = np.einsum("mq,mq->m", block.deviation, weights)
+        difficulty[part] = np.vecdot(block.deviation, weights)
         if missing.any():
-            gap = missing[:, part]
-            rows = (gap[..., np.newaxis] * centred * np.sqrt(weights)).reshape(n_systems, -1)
+            gap, counts = missing[:, part], problem.counts[part]
+            root = np.sqrt(counts[:, np.newaxis] * weights)
+            rows = (gap[..., np.newaxis] * centred * root).reshape(n_systems, -1)
             scores = problem.complete_scores(block, precision)
-            gradients[part] = np.einsum("pmq,mq->mp", scores, weights)
-            scores *= np.sqrt(weights)
+            gradients[part] = np.vecdot(scores, weights).T
+            scores *= root
             shared += rows @ rows.T
             slopes += rows @ scores.reshape(len(point), -1).T
-            slopes[abilities, abilities] += (gap * noise[:, part]).sum(axis=1)
+            slopes[abilities, abilities] += (gap * noise[:, part]) @ counts
     if problem.has_slope:
         difficulty = difficulty + point[-2] * problem.share
-    difficulty -= difficulty.mean()
+    difficulty, gradients = difficulty[kind] - difficulty[kind].mean(), gradients[kind]
+    if missing.any():
+        gradients[:, :n_systems] += totals.T
+    chance, variance, noise = chance[:, kind], variance[:, kind], noise[:, kind]
     moments = (chance, variance, noise, information, slopes, shared, difficulty)
     return FittedChances(problem, optimum, *moments, gradients)
 
