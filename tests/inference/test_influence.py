@@ -503,6 +503,15 @@ def test_published_item_models_need_two_trials_on_a_benchmark():
 # Marginal likelihoods over trials
 
 
+def slopes_by_cell(fit):
+    """Return slopes of the scores of a marginal fit, (system of the score, system, question)."""
+    n_systems, n_questions = len(fit.score), len(fit.parameters["difficulty"])
+    found = np.zeros((n_systems, n_systems, n_questions))
+    for axis, rate, by_cell in fit.slopes():
+        found += (rate[..., np.newaxis] if axis == "l" else rate[:, np.newaxis]) * by_cell
+    return found
+
+
 @pytest.mark.parametrize(
     ("method", "options"),
     [
@@ -519,8 +528,7 @@ def test_scores_of_marginal_likelihoods_rise_with_answers_as_their_slopes_say(me
     correct[:, 6] = trials[:, 6]  # of no influence
     trials[0, 1] += 3.0
     fit = getattr(marginal, f"fit_{method}")
-    slopes = fit(correct, trials, **options).slopes()
-    assert slopes.shape == (5, 5, 7)
+    slopes = slopes_by_cell(fit(correct, trials, **options))
     assert not slopes[..., 6].any()
     for cell in np.ndindex(5, 6):
         ends = []
@@ -546,7 +554,7 @@ def test_the_marginal_2pl_varies_as_the_jackknife_and_its_prior_say():
         fit.score[:, np.newaxis] - fit.parameters["difficulty"]
     )
     noise = SHAPE[2] / (2.0 + 2.0 * np.cosh(logit))
-    slopes = fit.slopes()
+    slopes = slopes_by_cell(fit)
     own = np.einsum("slm,lm,tlm->st", slopes, noise, slopes)
     np.testing.assert_allclose(prior.own, own, atol=1e-12)
     np.testing.assert_allclose(prior.posterior, np.diag(variance))
@@ -611,7 +619,7 @@ def test_marginal_likelihoods_are_calibrated_over_trials_if_asked():
     fit = marginal.fit_rasch_mml(*data.binary_counts, ability_sd=1.0)
     found = np.cov(draws["score"].values.reshape(-1, 4).T)
     expected = marginal_prior(fit, data).covariance(
-        answer_variation(CellSlopes.of_cells(fit.slopes()), data)
+        answer_variation(CellSlopes.of_scores(fit.slopes()), data)
     )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     with pytest.raises(DataError, match="trials must be two or more"):

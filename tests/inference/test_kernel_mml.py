@@ -269,11 +269,21 @@ def test_draws_of_many_items_are_those_of_one_matrix(monkeypatch):
         np.testing.assert_allclose(found, whole / np.outer(scale, scale), atol=0.03)
 
 
+def test_questions_with_as_many_right_answers_are_fitted_as_one():
+    _, right, trials = simulated_counts(3, shape=(5, 40), n_trials=1)
+    for options in ({"slopes": "common"}, {"slopes": "fixed", "fixed_slope": 1.3}):
+        data = marginal._Data.of(right, trials, 0.0, **options)
+        assert len(data.problem.weights) <= 6
+        found = data.fit().point[:, data.every]
+        every = MarginalItems(right * data.kept, trials * data.kept, np.ones(40), **options)
+        np.testing.assert_allclose(every.gradient(found), 0.0, atol=1e-9)
+
+
 def test_marginal_fits_of_thousands_of_questions_need_no_matrix_of_all_of_them():
     _, right, trials = simulated_counts(2, shape=(4, 6000), n_trials=1)
     fit = fit_rasch_mml(right, trials)
     assert fit.converged
-    assert fit.slopes().shape == (4, 4, 6000)
+    assert {rate.shape for _, rate, _ in fit.slopes()} == {(4, 4), (4, 6000)}
     drawn = fit.draw(10, np.random.default_rng(0))
     assert np.isfinite(drawn["score"]).all()
     assert drawn["difficulty"].shape == (10, 6000)

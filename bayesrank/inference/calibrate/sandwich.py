@@ -219,7 +219,7 @@ def score_covariance(run: Run, fit: Fit, unit: Unit | None = None) -> Array:
 
     if isinstance(fit, MarginalFit):
         part = marginal_prior(fit, data)
-        by_slopes = partial(answer_variation, CellSlopes.of_cells(fit.slopes()), data)
+        by_slopes = partial(answer_variation, CellSlopes.of_scores(fit.slopes()), data)
     else:
         mode = Mode(fit.free, fit.steps, fit.unpack, fit.gradients, unit)
         part, by_slopes = _at_mode(run, mode)
@@ -257,7 +257,7 @@ def marginal_prior(fit: "MarginalFit", data: Responses) -> ModelPart:
         logit = fit.score[:, np.newaxis] - fit.parameters["difficulty"]
         logit = np.nan_to_num(logit * fit.parameters.get("discrimination", 1.0))
     _, noise = moments(*data.binary_counts, logit)
-    own = CellSlopes.of_cells(fit.slopes()).products(noise[..., np.newaxis])
+    own = CellSlopes.of_scores(fit.slopes()).products(noise[..., np.newaxis])
     # Relative to the posterior: along axes without variance over answers, the prior has all of it.
     spread = np.outer(sd, sd)
     known = np.divide(own, spread, out=np.zeros_like(own), where=spread > 0.0)

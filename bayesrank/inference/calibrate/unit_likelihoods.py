@@ -10,7 +10,7 @@ for each kind of parameter give the slope along any direction. Sums over cells a
 and the time hardly depends on the number of directions.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -96,9 +96,13 @@ class CellSlopes:
     kinds: list[tuple[str, Array, Array | float]]
 
     @classmethod
-    def of_cells(cls, values: Array) -> Self:
-        """Return slopes that are known by cell, of shape (direction, system, question)."""
-        return cls(len(values), [("lm", values, 1.0)])
+    def of_scores(cls, kinds: Iterable[tuple[str, Array, Array]]) -> Self:
+        """Return those of the scores of a :class:`~bayesrank.inference.fits.marginal.MarginalFit`.
+
+        Directions are those of the scores.
+        """
+        found = [(axis, rate, by_cell[..., np.newaxis]) for axis, rate, by_cell in kinds]
+        return cls(len(found[0][1]), found)
 
     def sums(self, weights: Array, kept: str = "m") -> Array:
         """Sum over systems or questions by weights (l, m, n), of shape (direction, kept, n)."""

@@ -15,7 +15,7 @@ References
    the Royal Statistical Society B 44 (1982). https://doi.org/10.1111/j.2517-6161.1982.tb01203.x
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from typing import Any, Literal
@@ -218,7 +218,7 @@ class MarginalItems(MarginalLikelihood):
         squared += linear.T @ (linear * (mean_square - mean_z**2)) - both - both.T
         return own, crossed, squared
 
-    def score_slopes(self, point: Array, *, centred: bool) -> Array:
+    def score_slopes(self, point: Array, *, centred: bool) -> list[tuple[str, Array, Array]]:
         r"""Return how much each posterior mean ability rises with the number right in a cell.
 
         With the items known, the posterior mean of a function of z rises with the number right in a
@@ -228,7 +228,7 @@ class MarginalItems(MarginalLikelihood):
         u the sum of the means of g, and the mean of z follows the items by its covariance with g.
 
         With `centred`, abilities have the mean that puts the mean difficulty at 0, instead of a
-        given one. Returns (system of the score, system, question).
+        given one. The result is what :class:`MarginalFit` has, by kind of question.
         """
         curves, n_questions = self.curves(point), self.right.shape[1]
         nodes, weights, _ = curves.grid
@@ -250,13 +250,16 @@ class MarginalItems(MarginalLikelihood):
         # How each score follows the gradient of the items.
         follow = np.linalg.solve(information, of_items.T).T
         follow[:, self.held(point, gradient)] = 0.0
-        slopes = (follow @ covariance.T)[:, :, None] * curves.slope
-        slopes += follow[:, None, :n_questions]
+        by_system = follow @ covariance.T
+        np.einsum("ss->s", by_system)[...] += scale * variance[:, 0]
+        asked = ~self._weighted[2]
+        found = [
+            ("l", by_system, asked * curves.slope[np.newaxis]),
+            ("m", follow[:, :n_questions], asked[np.newaxis]),
+        ]
         if self.slopes != "fixed":
-            slopes += (follow[:, n_questions:] * curves.slope)[:, None] * mean[:, None]
-        each = np.arange(len(slopes))
-        slopes[each, each] += scale * variance * curves.slope
-        return slopes * ~self._weighted[2]
+            found.append(("m", follow[:, n_questions:] * curves.slope, asked * mean[:, None]))
+        return found
 
     def ability_sd(self, point: Array) -> float:
         """Return the standard deviation of the abilities."""
@@ -269,14 +272,16 @@ class MarginalItems(MarginalLikelihood):
 class MarginalFit(Fit):
     """A fit whose scores are means of the `posterior` of the abilities, items at their estimates.
 
-    `slopes` returns how much each score rises with the number right in each cell, (system of the
-    score, system, question); the items follow the answers. `afresh` is as ``without``, but each fit
+    `slopes` returns how much each score rises with the number right in each cell, the items
+    following the answers, as a sum of products: of an array (system of the score, system), or
+    (system of the score, question), as "l" or "m" before it says, with an array that broadcasts to
+    (system, question). `afresh` is as ``without``, but each fit
     begins where one of these data would: with several maxima it may reach another. `draw_items`
     draws deviations of the free coordinates where their whole information would not fit.
     """
 
     posterior: AbilityPosterior
-    slopes: Callable[[], Array]
+    slopes: Callable[[], list[tuple[str, Array, Array]]]
     afresh: Callable[[NDArray[np.bool_]], Array]
     draw_items: Callable[[int, np.random.Generator], Array] | None
 
@@ -340,19 +345,25 @@ def is_scalogram(right: NDArray[Any], trials: NDArray[Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Data:
-    """What is fitted: the objective, with one question in the place of all answered alike.
+    """What is fitted: the objective, with one question in the place of all that have equal items.
 
-    Questions that are left out have a weight of 0. `alike`, (question,), says where each question
-    is; `limit` is as in :class:`ItemCounts`. Systems are added up in `order`, (system,): where the
-    likelihood is flat, rounding decides where a fit ends.
+    These are, with discriminations, questions that all systems answer alike; else questions with as
+    many trials of each system and as many right answers in all, of which each system has the mean.
+    `right` and `trials` are of shape (system, question); `alike`, (question,), says where each
+    question is. Questions that are not `kept` have a weight of 0; `limit` is as in
+    :class:`ItemCounts`. Systems are added up in `order`, (system,): where the likelihood is flat,
+    rounding decides where a fit ends.
     """
 
-    problem: MarginalItems
+    right: Array
+    trials: Array
     alike: NDArray[np.intp]
     kept: NDArray[np.bool_]
     limit: Array | None
     ability_mean: float | None
     order: NDArray[np.intp]
+    # What :class:`MarginalItems` has beside counts and weights.
+    items: Mapping[str, Any]
 
     @classmethod
     def of(
@@ -362,10 +373,20 @@ class _Data:
         data = item_counts(correct, trials, drop=True)
         right, total, kept = data.right[0], data.trials[0], ~data.left_out[0]
         order = order_of_counts(right, total)[0]
-        first, alike = distinct_columns(np.concatenate([right[order], total[order]]))
-        weights = np.bincount(alike, kept)
-        problem = MarginalItems(right[:, first], total[:, first], weights, **items)
-        return cls(problem, alike, kept, data.limit, ability_mean, order)
+        answers = right[order] if items["slopes"] == "each" else data.by_question
+        alike = distinct_columns(np.concatenate([answers, total[order]]))[1]
+        return cls(right, total, alike, kept, data.limit, ability_mean, order, items)
+
+    @cached_property
+    def problem(self) -> MarginalItems:
+        """The objective of the questions that differ."""
+        weights = np.bincount(self.alike, self.kept)
+        places = np.argsort(self.alike, kind="stable")
+        starts = np.flatnonzero(np.diff(self.alike[places], prepend=-1))
+        tables = (np.where(self.kept, table, 0.0)[:, places] for table in (self.right, self.trials))
+        sums = (np.add.reduceat(table, starts, axis=1) for table in tables)
+        right, trials = (each / np.maximum(weights, 1.0) for each in sums)
+        return MarginalItems(right, trials, weights, **self.items)
 
     @cached_property
     def every(self) -> NDArray[np.intp]:
@@ -377,8 +398,9 @@ class _Data:
     @cached_property
     def apart(self) -> MarginalItems:
         """The objective of the questions one by one."""
-        one, alike, weights = self.problem, self.alike, self.kept.astype(np.float64)
-        return replace(one, right=one.right[:, alike], trials=one.trials[:, alike], weights=weights)
+        alike, weights = self.alike, self.kept.astype(np.float64)
+        right, trials = self.problem.right[:, alike], self.problem.trials[:, alike]
+        return replace(self.problem, right=right, trials=trials, weights=weights)
 
     def fit(self, start: Array | None = None) -> Optimum:
         """Maximise, from a point of the questions that differ."""
@@ -429,7 +451,10 @@ def _fit(data: _Data) -> MarginalFit:
         log_likelihood=lambda: problem.loglik(optimum.point)[0],
         draw_items=partial(_draw_items, data, point) if len(data.every) > MOST_DENSE else None,
         posterior=posterior,
-        slopes=lambda: slopes()[..., data.alike],
+        slopes=lambda: [
+            (axis, rate if axis == "l" else rate[:, data.alike], by_cell[:, data.alike])
+            for axis, rate, by_cell in slopes()
+        ],
         without=partial(_without, data, point),
         afresh=partial(_without, data, None),
     )
@@ -472,14 +497,14 @@ def _without(data: _Data, start: Array | None, left_out: NDArray[np.bool_]) -> A
     """Return scores without some questions; see :class:`Fit`."""
     found = []
     for kept in ~left_out & data.kept:
-        problem, begin = replace(data.problem, weights=np.bincount(data.alike, kept)), start
-        left = problem.right[:, problem.weights > 0.0], problem.trials[:, problem.weights > 0.0]
-        if begin is not None and problem.slopes == "common" and is_scalogram(*left):
-            # These have no finite estimate of the standard deviation: it stays that of all.
-            sd = problem.ability_sd(begin)
-            problem, begin = replace(problem, slopes="fixed", fixed_slope=sd), begin[:-1]
-        fewer = replace(data, problem=problem)
-        point = fewer.fit(begin).point[0]
+        fewer, begin = replace(data, kept=kept), start
+        if begin is not None and data.items["slopes"] == "common":
+            if is_scalogram(data.right[:, kept], data.trials[:, kept]):
+                # These have no finite estimate of the standard deviation: it stays that of all.
+                sd = data.problem.ability_sd(begin)
+                fewer = replace(fewer, items={"slopes": "fixed", "fixed_slope": sd})
+                begin = begin[:-1]
+        point, problem = fewer.fit(begin).point[0], fewer.problem
         nodes, share, _ = problem.curves(point).grid
         mean = fewer.mean(point, problem.weights)
         found.append(mean + problem.ability_sd(point) * (share @ nodes))
