@@ -45,10 +45,8 @@ def _column_keys(table: NDArray[Any]) -> NDArray[np.void]:
 
     Sorting them takes a twentieth of the time of ``numpy.lexsort``.
     """
-    if table.dtype == np.bool_:
-        rows = np.packbits(table, axis=0).T
-    else:
-        rows = table.T.astype(">f8")  # exact for whole numbers below 2**53
+    # Exact for whole numbers below 2**53.
+    rows = np.packbits(table, axis=0).T if table.dtype == np.bool_ else table.T.astype(">f8")
     rows = np.ascontiguousarray(rows)
     return rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
 

@@ -498,12 +498,12 @@ def _without(data: _Data, start: Array | None, left_out: NDArray[np.bool_]) -> A
     found = []
     for kept in ~left_out & data.kept:
         fewer, begin = replace(data, kept=kept), start
-        if begin is not None and data.items["slopes"] == "common":
-            if is_scalogram(data.right[:, kept], data.trials[:, kept]):
-                # These have no finite estimate of the standard deviation: it stays that of all.
-                sd = data.problem.ability_sd(begin)
-                fewer = replace(fewer, items={"slopes": "fixed", "fixed_slope": sd})
-                begin = begin[:-1]
+        has_sd = begin is not None and data.items["slopes"] == "common"
+        if has_sd and is_scalogram(data.right[:, kept], data.trials[:, kept]):
+            # These have no finite estimate of the standard deviation: it stays that of all.
+            sd = data.problem.ability_sd(begin)
+            fewer = replace(fewer, items={"slopes": "fixed", "fixed_slope": sd})
+            begin = begin[:-1]
         point, problem = fewer.fit(begin).point[0], fewer.problem
         nodes, share, _ = problem.curves(point).grid
         mean = fewer.mean(point, problem.weights)
