@@ -337,10 +337,11 @@ def binomial(
     sides = odds + 1.0
     value = np.maximum(x, 0.0) + np.log(sides) if with_value else None
     np.reciprocal(sides, out=sides)
+    chance = np.minimum(x, 0.0)  # faster than a choice between them by the sign of x
+    np.exp(chance, out=chance)
+    chance *= sides
     odds *= sides  # the smaller of both chances, with all its digits
-    likely = x > 0.0
-    chance, spread = np.subtract(likely, odds), np.multiply(sides, odds, out=sides)
-    np.abs(chance, out=chance)
+    spread = sides * odds
     if guess is None:
         if value is not None:
             value = right * x - trials * value
@@ -348,7 +349,8 @@ def binomial(
         np.subtract(right, pull, out=pull)
         np.multiply(trials, spread, out=weight)
         return _totals(value)
-    wrong, total = np.abs(np.subtract(~likely, odds)), (1.0 - guess) * chance
+    wrong, total = np.exp(-np.maximum(x, 0.0)), (1.0 - guess) * chance
+    wrong *= sides
     total += guess
     np.maximum(total, _TINY, out=total)
     ratio, missed = right / total, trials - right
