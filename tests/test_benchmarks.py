@@ -13,7 +13,7 @@ from bayesrank.inference.run import Run
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SCRIPTS = (
     *("fit.py", "nuts.py", "numpy_layer.py", "presets.py", "startup.py", "studies.py"),
-    "unchanged.py",
+    *("unchanged.py", "versions.py"),
 )
 
 # Three systems answer four questions, in as few calls as possible.
@@ -53,6 +53,16 @@ def test_help(run, script):
 def test_estimates_of_likelihoods(run):
     out = run("fit.py", *QUICK, "--presets", "bradley_terry_map,bradley_terry_davidson_map")
     assert "bradley_terry_davidson_map" in out
+
+
+def test_two_checkouts(run):
+    out = run(
+        "versions.py",
+        *(str(FOLDER.parent), "--cases", SMALL, "--seconds", "0.001", "--names", "=rasch,nothing"),
+    )
+    rasch, nothing = (line.split() for line in out.splitlines() if line.startswith(("=", "not")))
+    assert float(rasch[3]) > 0
+    assert nothing[-1] == "-"
 
 
 def test_first_calls(run):
