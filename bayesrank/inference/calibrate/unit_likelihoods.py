@@ -10,7 +10,7 @@ for each kind of parameter give the slope along any direction. Sums over cells a
 and the time hardly depends on the number of directions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -93,7 +93,7 @@ class CellSlopes:
     size: int
     # For each kind of parameter: the axes of its rates beside that of directions, l, m or lm; the
     # rates; and slopes by it, of shape (l, m, n), with one trial where all are equal.
-    kinds: list[tuple[str, Array, Array | float]]
+    kinds: Sequence[tuple[str, Array, Array | float]]
 
     @classmethod
     def of_scores(cls, kinds: Iterable[tuple[str, Array, Array]]) -> Self:

@@ -381,11 +381,10 @@ class _Data:
     def problem(self) -> MarginalItems:
         """The objective of the questions that differ."""
         weights = np.bincount(self.alike, self.kept)
-        places = np.argsort(self.alike, kind="stable")
-        starts = np.flatnonzero(np.diff(self.alike[places], prepend=-1))
-        tables = (np.where(self.kept, table, 0.0)[:, places] for table in (self.right, self.trials))
-        sums = (np.add.reduceat(table, starts, axis=1) for table in tables)
-        right, trials = (each / np.maximum(weights, 1.0) for each in sums)
+        right, trials = (
+            _sums(np.where(self.kept, table, 0.0).T, self.alike).T / np.maximum(weights, 1.0)
+            for table in (self.right, self.trials)
+        )
         return MarginalItems(right, trials, weights, **self.items)
 
     @cached_property
@@ -484,13 +483,17 @@ def _draw_items(data: _Data, point: Array, n_draws: int, rng: np.random.Generato
     shared = gaussian_draws(information, np.zeros((len(information), 0)), n_draws, rng)
     own = np.linalg.cholesky(problem.own_blocks(point))[alike].swapaxes(1, 2)
     apart = np.linalg.solve(own, rng.standard_normal((*own.shape[:2], n_draws)))
-    sizes = np.bincount(alike)
-    starts = np.append(0, np.cumsum(sizes)[:-1])
-    sums = np.add.reduceat(apart[np.argsort(alike, kind="stable")], starts)
-    apart -= (sums / sizes[:, np.newaxis, np.newaxis])[alike]
+    sizes = np.bincount(alike)[:, np.newaxis, np.newaxis]
+    apart -= (_sums(apart, alike) / sizes)[alike]
     drawn = shared[:, data.every]
     drawn[:, : own.shape[1] * len(alike)] += apart.transpose(2, 1, 0).reshape(n_draws, -1)
     return drawn
+
+
+def _sums(values: Array, kinds: NDArray[np.intp]) -> Array:
+    """Return sums of the values of each kind, (kind, ...); every kind has one."""
+    order = np.argsort(kinds, kind="stable")
+    return np.add.reduceat(values[order], np.flatnonzero(np.diff(kinds[order], prepend=-1)))
 
 
 def _without(data: _Data, start: Array | None, left_out: NDArray[np.bool_]) -> Array:
@@ -498,8 +501,8 @@ def _without(data: _Data, start: Array | None, left_out: NDArray[np.bool_]) -> A
     found = []
     for kept in ~left_out & data.kept:
         fewer, begin = replace(data, kept=kept), start
-        has_sd = begin is not None and data.items["slopes"] == "common"
-        if has_sd and is_scalogram(data.right[:, kept], data.trials[:, kept]):
+        common, left = data.items["slopes"] == "common", (data.right[:, kept], data.trials[:, kept])
+        if begin is not None and common and is_scalogram(*left):
             # These have no finite estimate of the standard deviation: it stays that of all.
             sd = data.problem.ability_sd(begin)
             fewer = replace(fewer, items={"slopes": "fixed", "fixed_slope": sd})

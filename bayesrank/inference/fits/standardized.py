@@ -171,14 +171,14 @@ class MarginalDifficulties(MarginalLikelihood):
     def _expand(self, point: Array) -> tuple[float, tuple[Array, Array, Array]]:
         """Return the log-likelihood and :meth:`derivatives`: nearly every step needs both."""
         p, precision, n_systems = len(point), np.exp(-2.0 * point[-1]), len(self.trials)
-        loglik = self.right @ point[:n_systems]
+        loglik = float(self.right @ point[:n_systems])
         gradient, prior = self.prior_derivatives(point)
         gradient[:n_systems] += self.right
         complete, spread = np.zeros((p, p)), np.zeros((p, p))
         for block in self.blocks(point):
             some, weights = block.questions, block.weights
             counts, trials = self.counts[some], self.trials[:, some]
-            loglik += counts @ block.log_integral
+            loglik += float(counts @ block.log_integral)
             scores = self.complete_scores(block, precision)
             means = np.vecdot(scores, weights)
             gradient += means @ counts
