@@ -313,3 +313,15 @@ def test_a_lone_system_whose_trials_agree_has_one_cell_of_noise():
     # With many others whose trials agree, that they do is known better.
     crowd = Spread(fit_standardized(Responses(np.repeat(outcomes, 20, axis=0))), "benchmark")
     assert (crowd.dispersion[0] < 1 / 60).all()
+
+
+def test_single_grades_that_a_fit_reproduces_tell_nothing_of_their_noise():
+    one = Responses(np.array([3.0, 0.0, np.nan, 0.76, 0.36, np.nan, -0.28])[:, None], scale=(-1, 3))
+    seen = one.select(systems=[one.systems[place] for place in (0, 1, 3, 4, 6)])
+    np.testing.assert_array_equal(Spread(fit_standardized(seen), "benchmark").dispersion[0], 1.0)
+    # Nor does the only grade of one system among others with many.
+    grades = np.random.default_rng(0).uniform(size=(5, 30))
+    grades[0, 1:] = np.nan
+    found = Spread(fit_standardized(Responses(grades)), "benchmark").dispersion[0]
+    others = Spread(fit_standardized(Responses(grades[1:])), "benchmark").dispersion[0]
+    assert found[0] == pytest.approx(others.mean(), rel=0.1)

@@ -104,8 +104,9 @@ class Spread:
             counted = counted & (trials >= 2)
             found = self.fit.grades.variances / np.maximum(trials, 1.0)
         else:
-            expected = expected * (1.0 - by_difficulty) * (1.0 - by_ability)
-            found = (self.means - chances.chance) ** 2
+            left = (1.0 - by_difficulty) * (1.0 - by_ability)
+            counted = counted & (left > ROUNDING)  # a single answer is its own fit
+            expected, found = expected * left, (self.means - chances.chance) ** 2
         x, y = np.where(counted, found, 0.0), np.where(counted, expected, 0.0)
         totals, of_x, of_y = np.maximum(y.sum(), _TINY), x.sum(axis=1), y.sum(axis=1)
         # The variance of a ratio is that of cells around the ratio of all systems.
