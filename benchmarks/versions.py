@@ -106,7 +106,7 @@ def serve() -> None:
         outcomes, earlier = rasch(tuple(shape))
         preset = PRESETS.get(name)
         used = preset is not None and preset.options.get("use_prior_outcomes", False)
-        options = {"backend": "map"} if name.startswith("=") else {}
+        options: dict[str, Any] = {"backend": "map"} if name.startswith("=") else {}
         times, end = [], time.perf_counter() + seconds
         try:
             while not times or time.perf_counter() < end:
