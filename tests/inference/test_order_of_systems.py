@@ -56,3 +56,41 @@ def test_systems_with_the_same_answers_and_other_prior_outcomes_differ():
         result = rank(data, method, backend="map", prior="empirical", draws=0, **options)
         score = result["ranking"]["score"].values
         assert score[0] > score[3] + 1.0
+
+
+@pytest.mark.parametrize("method", ["irt_2pl", "irt_3pl"])
+def test_orders_lead_to_the_same_of_several_maxima(method):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        shape = rng.integers(3, 6), rng.integers(5, 9), rng.integers(2, 4)
+        outcomes = (rng.random(shape) < rng.uniform(0.25, 0.75, (*shape[:2], 1))).astype(int)
+        systems, questions = (rng.permutation(size) for size in shape[:2])
+        found = []
+        for rows, columns in ((slice(None), slice(None)), (systems, questions)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                result = rank(outcomes[rows][:, columns], method, backend="mle", draws=0)
+            found.append(result["ranking"]["score"].values)
+        np.testing.assert_allclose(found[0][systems], found[1], rtol=1e-9, atol=1e-9)
+
+
+def test_draws_over_questions_do_not_depend_on_their_order():
+    rng = np.random.default_rng(5)
+    outcomes = (rng.random((4, 8, 2)) < 0.5).astype(int)
+    outcomes[:, 2] = 1  # of no influence
+    names = [f"s{place}" for place in range(4)], [f"q{place}" for place in range(8)]
+    results = []
+    for rows, columns in ((np.arange(4), np.arange(8)), (rng.permutation(4), rng.permutation(8))):
+        data = Responses(
+            outcomes[rows][:, columns],
+            systems=[names[0][place] for place in rows],
+            questions=[names[1][place] for place in columns],
+        )
+        options = {"prior": "laplace(0, 1)", "target": "population", "draws": 100}
+        results.append(rank(data, "irt_2pl", backend="map", random_seed=1, **options))
+    one, other = (result["posterior"]["score"].sel(system=names[0]) for result in results)
+    np.testing.assert_allclose(
+        one.std(("chain", "draw")), other.std(("chain", "draw")), rtol=1e-6, atol=1e-9
+    )
+    one, other = (result["point_estimate"]["difficulty"] for result in results)
+    np.testing.assert_allclose(one.sel(question=names[1]), other.sel(question=names[1]), atol=1e-9)

@@ -1,16 +1,20 @@
 """The mle and map back ends: an optimum and Gaussian draws around it."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
+from bayesrank.counting import order_of_counts
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.calibrate.sandwich import calibrate, choose_calibration, sandwich_draws
 from bayesrank.inference.fits.fit import Fit
+from bayesrank.inference.fits.newton import Array
 from bayesrank.inference.fits.symmetry import Exchangeable
-from bayesrank.inference.run import N_CHAINS, Estimate, Run, by_chain, label_parameters
+from bayesrank.inference.run import N_CHAINS, Data, Estimate, Run, by_chain, label_parameters
 from bayesrank.log_odds import finite_exp
 from bayesrank.method import load_function
 from bayesrank.priors import Flat
@@ -124,14 +128,16 @@ def _from_graph(run: Run, log_likelihood: bool) -> "tuple[Estimate, ModelFit]":
     from bayesrank.inference.graph.fit import fit as fit_graph  # imports PyMC
     from bayesrank.inference.graph.fit import log_densities
 
-    fit = fit_graph(run.build_model(), "mle" if run.backend == "mle" else "map")
+    model = _in_canonical_order(run).build_model()
+    fit = fit_graph(model, "mle" if run.backend == "mle" else "map")
     stats = {
         "converged": fit.converged,
         "iterations": fit.iterations,
         "gradient_norm": fit.gradient_norm,
     }
     groups: dict[str, Any] = {"sample_stats": stats}
-    score, point = fit.point["score"].values, fit.point.drop_vars("score")
+    point = _ordered_as(run.data, fit.point)
+    score, point = point["score"].values, point.drop_vars("score")
     alike = _exchangeable(run)
     score = alike.mean(score[np.newaxis])[0]
     # If all scores are zero, sums leave only rounding errors, which must not count as differences.
@@ -140,6 +146,7 @@ def _from_graph(run: Run, log_likelihood: bool) -> "tuple[Estimate, ModelFit]":
         return Estimate(score, None, point=point, groups=groups), fit
     seed = int(run.seed.generate_state(1)[0])
     drawn = fit.draws(draws=run.draws, chains=N_CHAINS, random_seed=seed)
+    drawn = _ordered_as(run.data, drawn)
     if log_likelihood:
         groups |= log_densities(run.build_single_model(), drawn)
     scores = drawn["score"].transpose("chain", "draw", "system").values
@@ -148,20 +155,50 @@ def _from_graph(run: Run, log_likelihood: bool) -> "tuple[Estimate, ModelFit]":
     return Estimate(score, scores, drawn.drop_vars("score"), point, groups), fit
 
 
-def _exchangeable(run: Run) -> Exchangeable:
-    """Return the exchangeable systems, and questions, under an item response model.
+def _in_canonical_order(run: Run) -> Run:
+    """Return a run on the same data in an order that does not depend on the given one.
 
-    There are none under other models. There are none if the likelihood or the prior depends on more
-    than the numbers of right answers: on the order of trials, on groups of questions or on earlier
-    outcomes.
+    Rounding decides which of several maxima an optimiser reaches. Models that depend on more than
+    numbers of right answers stay as they are.
+    """
+    if (counts := _sufficient_counts(run)) is None or np.ptp(counts[2]):
+        return run
+    data = run.responses
+    systems, questions = order_of_counts(counts[0][0], counts[1][0])
+    named = {
+        "systems": [data.systems[place] for place in systems],
+        "questions": [data.questions[place] for place in questions],
+    }
+    return replace(run, data=data.select(**named))
+
+
+def _ordered_as(data: Data, found: xr.Dataset) -> xr.Dataset:
+    """Return a dataset with systems and questions in the order of the data."""
+    labels = {"system": data.systems, "question": getattr(data, "questions", ())}
+    known = {dim: set(found[dim].values) for dim in labels if dim in found.coords}
+    return found.sel({dim: [one for one in labels[dim] if one in known[dim]] for dim in known})
+
+
+def _exchangeable(run: Run) -> Exchangeable:
+    """Return the exchangeable systems, and questions, if the model is one of counts; else none."""
+    counts = _sufficient_counts(run)
+    return Exchangeable({}) if counts is None else Exchangeable.of(*counts)
+
+
+def _sufficient_counts(run: Run) -> tuple[Array, Array, Array] | None:
+    """Return right answers, trials and kinds of systems by the prior, for an item response model.
+
+    Counts are of shape (1, system, question). None for other models, and where the likelihood or
+    the prior depends on more than numbers of right answers: on the order of trials, on groups of
+    questions or on earlier outcomes.
     """
     data, method = run.factory_data, run.method
     in_order = "assume_time_axis" in method.options
     if not isinstance(data, Responses) or method.family != "item response" or in_order:
-        return Exchangeable({})
+        return None
     if data.groups is not None or data.prior_outcomes is not None:
-        return Exchangeable({})
+        return None
     right, trials = (counts[np.newaxis].astype(float) for counts in data.binary_counts)
     prior, n_systems = run.factory_prior, len(data.systems)
     kinds = np.zeros(n_systems) if prior is None else prior.kinds(n_systems)
-    return Exchangeable.of(right, trials, kinds)
+    return right, trials, kinds

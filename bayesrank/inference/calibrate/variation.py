@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.unit_likelihoods import (
-    QUESTION_PARAMETERS,
     Array,
     CellSlopes,
     EventModel,
@@ -195,16 +194,27 @@ class Mode:
 
 
 def graph_mode(fit: "ModelFit", data: Responses) -> Mode:
-    """Return the optimum of a graph as a mode; questions that its model leaves out have NaN."""
-    questions = fit.bound.flat.model.coords.get("question") or data.questions
-    kept = np.isin(data.questions, questions)
+    """Return the optimum of a graph as a mode, with systems and questions ordered as in the data.
+
+    Questions that its model leaves out have NaN.
+    """
+    model = fit.bound.flat.model
+    labels = {"system": data.systems, "question": data.questions}
+    places = {
+        dim: [labels[dim].index(one) for one in model.coords[dim] or ()]
+        for dim in labels
+        if dim in model.coords
+    }
 
     def unpack(points: Array) -> Named:
         named = fit.bound.named(points)
-        for name in QUESTION_PARAMETERS & named.keys():
-            values = np.full((len(points), len(kept), *named[name].shape[2:]), np.nan)
-            values[:, kept] = named[name]
-            named[name] = values
+        for name, values in named.items():
+            for axis, dim in enumerate(model.named_vars_to_dims.get(name, ()), 1):
+                if dim in places:
+                    shape = (*values.shape[:axis], len(labels[dim]), *values.shape[axis + 1 :])
+                    ordered = np.full(shape, np.nan)
+                    ordered[(*[slice(None)] * axis, places[dim])] = values
+                    named[name] = values = ordered
         return named
 
     return Mode(fit.x, partial(constrained_steps, -fit.hessian, np.zeros((len(fit.x), 0))), unpack)
