@@ -7,8 +7,10 @@ import numpy as np
 import pymc as pm
 import pytest
 
+from bayesrank import Responses
 from bayesrank.errors import ConvergenceWarning
 from bayesrank.inference.graph.fit import LARGEST_NEWTON, fit
+from bayesrank.models import irt_2pl
 from bayesrank.models.latent_priors import zero_sum
 from bayesrank.models.observations import BinomialReal
 
@@ -181,3 +183,14 @@ def test_newton_leaves_a_saddle() -> None:
     result = fit(potential(lambda x: -(x[0] ** 2) - x[1] ** 4 + x[1] ** 2, [1.0, 0.01]))
     assert result.converged
     np.testing.assert_allclose(result.x, [0.0, np.sqrt(0.5)], atol=1e-10)
+
+
+@pytest.mark.parametrize(("seed", "lower"), [(9, -24.3), (14, -17.3)])
+def test_the_highest_of_several_maxima_is_found(seed: int, lower: float) -> None:
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(3, 6), rng.integers(4, 9), 2
+    outcomes = (rng.random(shape) < rng.uniform(0.25, 0.75, (*shape[:2], 1))).astype(int)
+    flat = dict.fromkeys(("prior", "difficulty_prior", "discrimination_prior"), "flat")
+    found = fit(irt_2pl(Responses(outcomes), **flat), "mle")
+    assert found.converged
+    assert found.bound.logp_and_gradient(found.x)[0] > lower
