@@ -188,9 +188,10 @@ def _higher(bound: BoundModel, found: ModelFit) -> ModelFit:
         return found
     around = np.random.default_rng(0).standard_normal((MORE_STARTS, bound.size))
     points = [_go_near(smooth, bound.start + each, ROUGH_STEPS)[0] for each in around]
-    levels = [bound.logp_and_gradient(x)[0] for x in (*points, found.x)]
-    best = int(np.nanargmax(levels[:-1]))
-    if found.converged and not is_higher(levels[best], levels[-1]):
+    found_at = [bound.logp_and_gradient(x)[0] for x in (*points, found.x)]
+    levels = np.where(np.isnan(found_at), -np.inf, found_at)
+    best = int(levels[:-1].argmax())
+    if not is_higher(levels[best], levels[-1]):
         return found
     other = _maximize(bound, points[best])
     return other if other.converged else found
