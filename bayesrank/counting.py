@@ -43,7 +43,8 @@ def distinct_columns(table: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.
 def _column_keys(table: NDArray[Any]) -> NDArray[np.void]:
     """Return the bytes of each column, the most significant first, which sort as its numbers do.
 
-    Sorting them takes a twentieth of the time of ``numpy.lexsort``.
+    Sorting them takes half of the time of ``numpy.lexsort`` for tens of rows and columns, a
+    twentieth for hundreds.
     """
     # Exact for whole numbers below 2**53.
     rows = np.packbits(table, axis=0).T if table.dtype == np.bool_ else table.T.astype(">f8")
