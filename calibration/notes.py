@@ -32,6 +32,11 @@ data sets of two or three truths over 30 questions, the coverage of scores was 9
 `rasch_3pl_map`. Closed forms have not changed, except for scores without variation over the draws.
 `inverse_difficulty` passes with 400 data sets; with 4,000 data sets of the version before, the
 coverage of its lower bounds over 30 questions was 91.1 to 92.7 %.
+
+On 29 November 1,138 cells, all but the slowest, were simulated anew with 20 data sets each, by the
+code of the last rows above and by that of the day. The results are the same for 705 cells. Over the
+others the coverage of scores, of differences and of lower bounds rose by .04, .05 and .14 points on
+average.
 """
 
 SBC_PREFACE = """\

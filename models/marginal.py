@@ -118,8 +118,9 @@ def irt_2pl_mml(
     1.
 
     With single answers of few systems the data hardly determine discriminations, which become very
-    large, and ``mml`` slow: 12 systems on 300 questions take 4 seconds, on 800 questions 6 minutes.
-    :func:`bayesrank.models.irt_2pl`, with priors on the questions, takes less than a second.
+    large, and ``mml`` slow: 12 systems on 300 questions take 1 second, on 800 questions 12, on
+    2,228 two minutes, and draws 25 times as long. :func:`bayesrank.models.irt_2pl`, with priors on
+    the questions, takes less than a second.
 
     Parameters
     ----------

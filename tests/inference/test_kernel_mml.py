@@ -214,7 +214,7 @@ def test_questions_answered_alike_are_fitted_as_one_of_their_number(fit):
     assert many.curvature()[0].shape[-1] == many.free.shape[-1] > 60
 
 
-@pytest.mark.parametrize("seed", [0, 10, 11])
+@pytest.mark.parametrize("seed", [10, 11, 14])
 def test_the_marginal_2pl_leaves_saddle_points(seed, monkeypatch):
     _, right, trials = simulated_counts(seed, shape=(4, 30), n_trials=1)
     fit = fit_irt_2pl_mml(right, trials)
@@ -254,6 +254,48 @@ def test_discriminations_of_several_hundred_are_maxima_too():
     fit = fit_irt_2pl_mml(right, trials)
     assert np.nanmax(fit.parameters["discrimination"]) > 300.0
     assert fit.converged
+
+
+def test_steps_leave_steep_items_where_they_are():
+    problem = MarginalItems(*np.ones((2, 3, 2)), np.ones(2), **PROBLEMS["irt_2pl"])
+    intercept, log_slope, rise = np.array([4e3, 0.0]), np.log([2e3, 0.5]), np.array([0.7, 0.7])
+    point = np.concatenate([intercept, log_slope])[np.newaxis]
+    step = np.concatenate([intercept * rise, rise])[np.newaxis]
+    end, log_end = np.split(problem.moved(point, step)[0], 2)
+    np.testing.assert_allclose(end * np.exp(-log_end), [2.0, 0.0], rtol=1e-14)
+    np.testing.assert_allclose(problem.length(point, step), 0.7)
+    step[0, 0] += 1e3  # half a standard deviation of the abilities
+    np.testing.assert_allclose(problem.length(point, step), 0.7)
+    step[0, 1] -= 2.0
+    np.testing.assert_allclose(problem.length(point, step), 2.0)
+
+
+def test_fits_of_many_single_answers_converge():
+    _, right, trials = simulated_counts(5, shape=(12, 500), n_trials=1)
+    fit = fit_irt_2pl_mml(right, trials)
+    assert np.nanmax(fit.parameters["discrimination"]) > 200.0
+    assert fit.converged
+    assert fit.iterations < 100
+
+
+def test_panels_of_many_steep_items_are_few_and_exact():
+    rng = np.random.default_rng(8)
+    slope = 10.0 ** rng.uniform(-0.5, 4.0, size=300)
+    place = rng.choice([-0.4, 0.2, 0.21], size=300) + rng.normal(size=300) / slope
+    right = rng.binomial(1, expit(slope * (rng.normal(size=(8, 1)) - place))).astype(float)
+    curves = ItemCurves(right, np.ones(right.shape), slope, -slope * place)
+    nodes, weights, log_integral = curves.grid
+    assert len(nodes) < 2000
+    edges = ability_posterior._edges(curves)
+    finer = np.unique(np.linspace(edges[:-1], edges[1:], 8))
+    points, measure = ability_posterior._panel_rule(finer)
+    log_density = curves.shared_log_density(points.ravel())
+    top = log_density.max(axis=-1)
+    density = np.exp(log_density - top[:, np.newaxis]) * measure.ravel()
+    exact = top + np.log(density.sum(axis=-1) / np.sqrt(2.0 * np.pi))
+    np.testing.assert_allclose(log_integral, exact, atol=1e-8)
+    mean = density @ points.ravel() / density.sum(axis=-1)
+    np.testing.assert_allclose(weights @ nodes, mean, atol=1e-9)
 
 
 def test_draws_of_many_items_are_those_of_one_matrix(monkeypatch):

@@ -14,6 +14,7 @@ the nodes, so densities are matrix products.
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Self
@@ -28,7 +29,7 @@ from bayesrank.log_odds import logistic, softplus
 _STEPS_PER_SD = 2.0
 _STEPS_PER_RISE = 2.0
 # Steeper slopes diverge: the density has steps, whose place between two nodes hardly matters.
-_STEEPEST = 1000.0
+_STEEPEST = 1e6
 _MODE_STEPS = 60
 _MODE_TOLERANCE = 1e-3
 _TAIL_STEPS = 30
@@ -252,16 +253,48 @@ def _edges(curves: ItemCurves) -> Array:
     smooth = replace(curves, slope=np.where(steep, 0.0, slope))
     precision = smooth.information(places).max()
     n_panels = int(np.ceil(_PANELS_PER_SD * (high - low) * np.sqrt(precision)))
-    edges, width = [np.linspace(low, high, n_panels + 1)], (high - low) / n_panels
+    equal = np.linspace(low, high, n_panels + 1)
+    if not steep.any():
+        return equal
     limited, place = replace(curves, slope=slope, intercept=-place * slope), place[steep]
     # The nearest singularities are at a distance of pi / a from the place of an item of slope a.
-    narrow = np.minimum(_STEP / slope[steep], 1.0 / np.sqrt(limited.information(place)))
+    narrow = reach = np.minimum(_STEP / slope[steep], 1.0 / np.sqrt(limited.information(place)))
+    edges, width = [equal], (high - low) / n_panels
     while (narrow < width).any():
         beside = np.where(narrow < width, narrow, np.nan)
         edges += [place - beside, place + beside]
         narrow = narrow * _WIDER
     found = np.unique(np.concatenate(edges))
-    return found[(found >= low) & (found <= high)]
+    found = found[(found >= low) & (found <= high)]
+    sd = 1.0 / (_PANELS_PER_SD * np.sqrt(smooth.information(equal)))
+    least = np.append(np.minimum(sd[1:], sd[:-1]), sd[-1])
+    widest = least[np.searchsorted(equal, found, side="right") - 1]
+    return found[_far_enough(found, np.minimum(_room(found, place, reach), widest))]
+
+
+def _room(points: Array, place: Array, reach: Array) -> Array:
+    """Return the least sum of `reach` and distance of a `place`, at points in order."""
+    order = np.argsort(place)
+    place, reach = place[order], reach[order]
+    before = np.append(np.inf, np.minimum.accumulate(reach - place))
+    after = np.append(np.minimum.accumulate((reach + place)[::-1])[::-1], np.inf)
+    left = before[np.searchsorted(place, points, side="right")] + points
+    right = after[np.searchsorted(place, points)] - points
+    return np.minimum(left, right)
+
+
+def _far_enough(edges: Array, room: Array) -> list[int]:
+    """Return which ends of panels are needed, where these may be as wide as `room` there.
+
+    Steep items in nearly one place, as systems that stand apart make them, ask for the same panels.
+    """
+    parts = np.diff(edges) / np.minimum(room[1:], room[:-1])
+    passed = np.append(0.0, np.cumsum(parts)).tolist()
+    kept = [0]
+    while kept[-1] < len(passed) - 1:
+        furthest = bisect_right(passed, passed[kept[-1]] + 1.0) - 1
+        kept.append(max(furthest, kept[-1] + 1))
+    return kept
 
 
 def _panel_rule(edges: Array) -> tuple[Array, Array]:

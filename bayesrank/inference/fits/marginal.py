@@ -131,6 +131,29 @@ class MarginalItems(MarginalLikelihood):
         diagonal = np.concatenate([own, np.diag(complete[2])])
         return gradient, matrix, np.where(held, 0.0, np.abs(diagonal))
 
+    def moved(self, point: Array, step: Array) -> Array:
+        """Return where steps lead along straight lines of intercepts and slopes.
+
+        On these an item can become steeper where it is. At the same intercept its place -d / a
+        would move, and steps would have to be as short as the item is steep.
+        """
+        ends, n_questions = point + step, len(self.weights)
+        if self.slopes == "each":
+            rise = step[:, n_questions:]
+            share = np.where(rise == 0.0, 1.0, np.expm1(rise) / (rise + (rise == 0.0)))
+            ends[:, :n_questions] = point[:, :n_questions] + share * step[:, :n_questions]
+        return ends
+
+    def length(self, point: Array, step: Array) -> Array:
+        """Return the longest step of a log slope, or of the nearer of an intercept and a place."""
+        if self.slopes != "each":
+            return super().length(point, step)
+        here, log_slope = np.split(point, 2, axis=-1)
+        intercept, slope = np.split(step, 2, axis=-1)
+        place = np.abs(intercept - here * slope) * finite_exp(-log_slope)
+        nearer = np.minimum(np.abs(intercept), place)
+        return np.maximum(nearer, np.abs(slope)).max(axis=-1)
+
     def _complete(self, curves: ItemCurves, chance: Array) -> tuple[Array, ...]:
         """Return means of the complete-data scores, and of their information by question.
 

@@ -58,7 +58,7 @@ _ENDLESS = 1e50
 _SUFFICIENT = 0.25
 # Smaller promised gains, as a fraction of the objective, are rounding; such steps are accepted.
 _ROUNDING = 1e-11
-# Longest step in any coordinate, all of which are on a log or logit scale.
+# Longest step in any coordinate, on a log or logit scale.
 _LONGEST = 3.0
 # Nearer to the maximum Newton's own steps are sufficient.
 _SETTLED = 1e-3
@@ -126,6 +126,14 @@ class SmoothProblem(Objective, Protocol):
     def restore(self, point: Array) -> Array:
         """Return the nearest point that meets what is held: by default steps keep it."""
         return point
+
+    def moved(self, point: Array, step: Array) -> Array:
+        """Return where steps lead: straight on, and from there to what is held."""
+        return self.restore(point + step)
+
+    def length(self, point: Array, step: Array) -> Array:
+        """Return how long steps are, on a scale of logits, of shape (resample,)."""
+        return np.maximum.reduce(np.abs(step), axis=-1)
 
     def settle(self, point: Array) -> Array:
         """Make large moves that would take many Newton steps, without loss; or none."""
@@ -322,7 +330,7 @@ class _LevenbergMarquardt:
         some, here, slope, level, found = problem, point, gradient, self.level, None
         while True:
             step = solve(damping if damped else None, rows)
-            moved = np.minimum(np.maximum.reduce(np.abs(step), axis=-1), _ENDLESS)  # NaN fails
+            moved = np.minimum(some.length(here, step), _ENDLESS)  # NaN fails
             taken, proposal, reached = _tried(some, here, step, moved, slope, level)
             if found is None:
                 if not damped and _all(taken):
@@ -379,7 +387,7 @@ def _tried(
         everywhere, point, value = tried, here.copy(), level.copy()
         everywhere[rows], point[rows], value[rows] = taken, proposal, reached
         return everywhere, point, value
-    proposal = problem.restore(here + step)
+    proposal = problem.moved(here, step)
     reached = problem.value(proposal)
     enough = reached >= level + _SUFFICIENT * promised
     if not _all(enough):
