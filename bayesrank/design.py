@@ -7,7 +7,7 @@ Intervals have a target, and treat the units of one kind, or of two crossed kind
 import hashlib
 import warnings
 from collections.abc import Sequence
-from itertools import combinations, compress
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,10 @@ from bayesrank.responses import Responses
 from bayesrank.views import Ballots, Comparisons
 
 type UnitLike = str | Sequence[str]
+
+# Units of responses, one kind or two that cross, in the order of the alphabet.
+_ONE_KIND = (("question",), ("run",), ("trial",))
+_OF_RESPONSES = ((), *_ONE_KIND, ("question", "run"), ("question", "trial"))
 
 # Number of data sets that are remembered, the latest ones.
 _MOST = 16
@@ -107,6 +111,8 @@ def part_with_outcomes[Data: Responses | Comparisons | Ballots](data: Data) -> D
     >>> part.systems, part.questions
     (('system 1',), ('question 1', 'question 2'))
     """
+    if isinstance(data, Responses) and data.trials.min() > 0:
+        return data
     seen = with_outcomes(data)
     asked = asked_questions(data) if isinstance(data, Responses) else seen
     if (seen.all() and asked.all()) or not seen.any():
@@ -224,10 +230,7 @@ def _of_battles(data: Battles, row: Method, backend: str, kinds: tuple[str, ...]
 def _of_responses(
     data: Responses, row: Method, backend: str, target: str | None, kinds: tuple[str, ...]
 ) -> tuple[str, str | None]:
-    known = ("trial", "run", "question")
-    possible = [(), *((kind,) for kind in known)]
-    possible += [tuple(sorted(pair)) for pair in combinations(known, 2) if "question" in pair]
-    if kinds not in possible:
+    if kinds not in _OF_RESPONSES:
         raise ValueError(
             "unit must be 'trial', 'run' or 'question', or 'run,question' for runs and questions "
             f"that both vary; got {_said(kinds)}"

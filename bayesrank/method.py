@@ -263,7 +263,7 @@ class Method:
                 return parse_prior(ast.unparse(default).lower())
         return None
 
-    @property
+    @cached_property
     def priors(self) -> frozenset[str]:
         """Options that are priors."""
         return frozenset(n for n, each in self.options.items() if "PriorLike" in each.annotation)

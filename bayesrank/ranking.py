@@ -329,11 +329,11 @@ def _plan(
     _check_data(row, ranked)
     backend = _choose_backend(row, backend or (preset.backend if preset else None))
     backend_options = [name for name in _backend_options(backend) if name not in row.options]
-    chosen = dict(preset.options) if preset else {}
-    chosen |= {name: v for name, v in options.items() if name not in backend_options}
-    row.check_options(chosen, backend_options)
+    asked = {name: v for name, v in options.items() if name not in backend_options}
     given = {name: v for name, v in options.items() if name in backend_options}
-    check_options(load_function(row.kernel or row.function), chosen)
+    chosen = (dict(preset.options) if preset else {}) | asked
+    row.check_options(chosen, backend_options)
+    check_options(load_function(row.kernel or row.function), asked)
     check_options(BACKENDS[backend], given)
     for name in row.priors.intersection(chosen):
         if chosen[name] != row.options[name].default:  # which may be a word of its own
@@ -424,11 +424,11 @@ def _refuse_without_effect(
 
     The options of a parameter x are x (its known value), x_prior, x_upper and reg_x.
     """
-    values = {name: each.default for name, each in row.options.items()} | dict(chosen)
     for name in row.options.keys() & given:
         parameter = name.removeprefix("reg_").removesuffix("_prior").removesuffix("_upper")
         if parameter == name or given[name] in (row.options[name].default, "flat", Flat()):
             continue
+        values = {name: each.default for name, each in row.options.items()} | dict(chosen)
         if values.get(parameter) is not None:
             raise ValueError(
                 f"{name} must be left out where {parameter} is known; got {given[name]!r}"
