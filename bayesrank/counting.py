@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
+
 if TYPE_CHECKING:
     pass
 
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 _EXACT_IN_FLOAT32 = 2**24
 
 
-# Doubles in a table of pairs of systems by trial: 32 MB.
-_LARGEST_PAIR_TABLE = 2**22
 # Counts that differ in further decimals are sums of the same in another order.
 _DECIMALS = 9
 
@@ -272,9 +272,8 @@ def _weighted_pairs(
     Tables of all pairs by trial would not fit into memory.
     """
     one, other = np.triu_indices(len(levels), 1)
-    step = max(1, _LARGEST_PAIR_TABLE // max(levels[0].size, 1))
-    for start in range(0, len(one), step):
-        i, j = one[start : start + step], other[start : start + step]
+    for pairs in batches(len(one), levels[0].size):
+        i, j = one[pairs], other[pairs]
         yield i, j, *_products(weights, results(levels[i], levels[j]))
 
 

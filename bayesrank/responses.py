@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesrank import combining, conversions
+from bayesrank.batches import batches
 from bayesrank.counting import (
     compare_cells,
     compare_trials,
@@ -439,9 +440,7 @@ def _count_equal(outcomes: NDArray[np.int8], category: int) -> NDArray[np.int64]
     # A product with ones, exact here, is several times faster than a sum along a short last axis.
     rows, ones = outcomes.reshape(-1, n_trials), np.ones(n_trials, dtype=np.float32)
     counts = np.empty(len(rows), dtype=np.int64)
-    step = max(1, _COUNTED_AT_ONCE // max(n_trials, 1))
-    for start in range(0, len(rows), step):
-        block = slice(start, start + step)
+    for block in batches(len(rows), n_trials, _COUNTED_AT_ONCE):
         counts[block] = (rows[block] == category).astype(np.float32) @ ones
     return counts.reshape(outcomes.shape[:-1])
 

@@ -121,7 +121,7 @@ def test_blocks_of_pairs_are_all_pairs(least, monkeypatch):
     levels = rng.integers(least, 2, (6, 4, 3)).astype(np.int8)
     weights = rng.exponential(size=(2, 4, 1))
     together = compare_trials(levels, weights)
-    monkeypatch.setattr(counting, "_LARGEST_PAIR_TABLE", 30)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 30)
     np.testing.assert_allclose(compare_trials(levels, weights), together, rtol=1e-12)
 
 

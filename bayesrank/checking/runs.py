@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.responses import Responses
 from bayesrank.validation import power_of_two
 
@@ -118,11 +119,10 @@ class _Runs:
         front = np.argsort(~self.seen, axis=1, kind="stable")
         packed = np.take_along_axis(self.residuals, front, axis=1)
         least = self.statistic * (1.0 - 1e-9)
-        step = max(1, 1_000_000 // packed.size)
         n_extreme = 0
-        for start in range(0, n_permutations, step):
-            size = min(step, n_permutations - start)
-            keys = np.where(self.seen, rng.random((size, *packed.shape), dtype=np.float32), 2.0)
+        for part in batches(n_permutations, packed.size, 1_000_000):
+            size = (part.stop - part.start, *packed.shape)
+            keys = np.where(self.seen, rng.random(size, dtype=np.float32), 2.0)
             places = np.argsort(keys, axis=-1)
             moved = np.empty(places.shape)
             np.put_along_axis(moved, places, np.broadcast_to(packed, places.shape), axis=-1)

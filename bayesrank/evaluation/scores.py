@@ -14,6 +14,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
+
 FloatArray = NDArray[np.float64]
 
 # Step of the trapezoid rule along the line of integration; the line ends where the integrand has
@@ -27,9 +29,6 @@ _RULE = 32
 
 # Densities between these many points of an interval are interpolated by cubic splines.
 _MOST_DENSITIES = 4096
-
-# Complex numbers at a time: 64 MB.
-_BATCH_SIZE = 2**22
 
 
 @dataclass(frozen=True)
@@ -172,10 +171,8 @@ def _linear_form_density(u: FloatArray, shapes: FloatArray, position: FloatArray
     """
     out = np.empty((len(shapes), len(u)))
     per_node = 200 * len(position)  # a line has about 200 steps
-    step = max(1, _BATCH_SIZE // per_node)
     for row, nu in enumerate(shapes):
-        for start in range(0, len(u), step):
-            part = slice(start, start + step)
+        for part in batches(len(u), per_node):
             out[row, part] = _density_of_one(u[part], nu, position)
     return out
 

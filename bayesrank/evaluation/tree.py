@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.catalog import DEFAULT_METHOD
 from bayesrank.design import part_with_outcomes
 from bayesrank.evaluation.metrics import Metric, parse_metrics
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 FloatArray = NDArray[np.float64]
-
-# Doubles per batch of category probabilities: 32 MB.
-_BATCH_SIZE = 2**22
 
 
 def evaluation_tree(
@@ -126,14 +124,13 @@ def _draw_probabilities(
     require_categories(data, next(iter(metrics.values())).label)
     counts = data.counts.astype(np.float64)
     prior = prior_evidence(data, prior_weight)
-    step = max(1, _BATCH_SIZE // counts.size)
     for chain, own_seed in enumerate(seed.spawn(N_CHAINS)):
         rng = np.random.default_rng(own_seed)
-        for start in range(0, score.shape[1], step):
-            size = min(step, score.shape[1] - start)
+        for part in batches(score.shape[1], counts.size):
+            size = part.stop - part.start
             gammas = rng.standard_gamma(1.0 + counts + prior, (size, *counts.shape))
             p = gammas / gammas.sum(axis=-1, keepdims=True)
             for column, metric in metrics.items():
-                score[chain, start : start + size, :, column] = metric_draws(
+                score[chain, part, :, column] = metric_draws(
                     metric, p, counts.sum(axis=-1), metric_weights(metric, data)
                 )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.batches import batches
 from bayesrank.errors import DataError
 from bayesrank.methods.markov import stationary_distribution
 from bayesrank.validation import Positive, UnitInterval, checks_options
@@ -215,9 +216,7 @@ def _joint_sums(
     # Many weights for one table of grades: the products once, then one matrix product for all.
     size, n_questions = right.shape
     total = np.zeros((*share.shape[:-1], size * size))
-    block = max(1, _BLOCK_ELEMENTS // (size * size))
-    for start in range(0, n_questions, block):
-        part = slice(start, start + block)
+    for part in batches(n_questions, size * size, _BLOCK_ELEMENTS):
         products = right[:, None, part] * wrong[None, :, part]
         total += share[..., part] @ products.reshape(size * size, -1).T
     return total.reshape(*share.shape[:-1], size, size)

@@ -6,8 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.methods.partial_orders import Precedence, level_scores, score_by_component
-from bayesrank.methods.preferences import TiePolicy, batch_blocks, pairwise_votes
+from bayesrank.methods.preferences import COMPARISONS_AT_ONCE, TiePolicy, pairwise_votes
 from bayesrank.validation import checks_options
 
 FloatArray = NDArray[np.float64]
@@ -119,7 +120,7 @@ def schulze(
     n_systems = votes.shape[-1]
     flat = votes.reshape(-1, n_systems, n_systems)
     scores = np.empty(flat.shape[:-1])
-    for rows in batch_blocks(flat.shape[:1], 16 * n_systems**2):
+    for rows in batches(len(flat), 16 * n_systems**2, COMPARISONS_AT_ONCE):
         # With the batch last every step runs over contiguous memory.
         block = flat[rows].transpose(1, 2, 0)
         path = np.where(block > block.swapaxes(0, 1), block, 0.0)

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
+
 # Chains eliminated at a time: about a megabyte of matrices, which stays in the processor's cache.
 _CHUNK_ELEMENTS = 131_072
 
@@ -41,9 +43,7 @@ def stationary_distribution(rates: NDArray[np.float64]) -> NDArray[np.float64]:
     size = rates.shape[-1]
     chains = rates.reshape(-1, size, size)
     probabilities = np.empty(chains.shape[:2])
-    chunk = max(1, _CHUNK_ELEMENTS // (size * size))
-    for start in range(0, len(chains), chunk):
-        block = slice(start, start + chunk)
+    for block in batches(len(chains), size * size, _CHUNK_ELEMENTS):
         probabilities[block] = _eliminate(chains[block])
     return probabilities.reshape(rates.shape[:-1])
 

@@ -7,12 +7,12 @@ exactly, and labels of the systems do not matter.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.results.ranks import rank_range
 from bayesrank.validation import check_choice
 
@@ -24,7 +24,7 @@ _GRADE_DECIMALS = 12
 # half votes and for sums over a thousand systems.
 _WEIGHT_BITS = 40
 # Comparisons held at once: 32 MB.
-_BLOCK_SIZE = 2**25
+COMPARISONS_AT_ONCE = 2**25
 # From this number of comparisons on, compiled code saves more time than its loading takes.
 _MANY_COMPARISONS = 2**26
 # float32 holds every whole number up to here.
@@ -74,14 +74,6 @@ def exact_weights(weights: FloatArray | None, n_questions: int) -> FloatArray:
     return np.rint(values / quantum) * quantum
 
 
-def batch_blocks(batch: tuple[int, ...], per_element: int) -> Iterator[slice]:
-    """Cut a flattened batch into blocks of at most 32 million comparisons."""
-    size = math.prod(batch)
-    step = max(1, _BLOCK_SIZE // max(1, per_element))
-    for start in range(0, size, step):
-        yield slice(start, min(start + step, size))
-
-
 def preference_counts(grades: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     r"""Count the questions on which each system's grade is higher than each other system's.
 
@@ -114,13 +106,10 @@ def preference_counts(grades: FloatArray, weights: FloatArray | None = None) -> 
         few = (w == np.rint(w)).all() and w.sum(axis=-1).max() < _EXACT_IN_FLOAT32
         w = w.astype(np.float32 if few else np.float64)
         counts = np.empty((*w.shape[:-1], n_systems, n_systems))
-        step = max(1, _BLOCK_SIZE // (8 * n_systems * n_questions))
-        for start in range(0, n_systems, step):
-            above = values[start : start + step, np.newaxis] > values
+        for some in batches(n_systems, n_systems * n_questions):
+            above = values[some, np.newaxis] > values
             flat = above.reshape(-1, n_questions).astype(w.dtype)
-            counts[..., start : start + step, :] = (w @ flat.T).reshape(
-                *w.shape[:-1], -1, n_systems
-            )
+            counts[..., some, :] = (w @ flat.T).reshape(*w.shape[:-1], -1, n_systems)
         return counts
     batch = np.broadcast_shapes(values.shape[:-2], w.shape[:-1])
     values = np.broadcast_to(values, (*batch, n_systems, n_questions))
@@ -135,7 +124,7 @@ def preference_counts(grades: FloatArray, weights: FloatArray | None = None) -> 
 
         count_preferences(np.ascontiguousarray(values), counts)
         return counts.reshape(*batch, n_systems, n_systems)
-    for rows in batch_blocks(batch, n_systems**2 * n_questions):
+    for rows in batches(math.prod(batch), n_systems**2 * n_questions, COMPARISONS_AT_ONCE):
         counts[rows] = _count_block(
             values[rows], None if weights is None else w if w.ndim == 1 else w[rows]
         )

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.results.ranks import average_rank
 from bayesrank.validation import Count, Positive, checks_options
 
@@ -162,9 +163,8 @@ def _sampled_ranks(a: FloatArray, b: FloatArray, n_samples: int, seed: int | Non
     rng = np.random.default_rng(seed)
     n_systems = a.shape[1]
     ranks = np.zeros(a.shape)
-    block = max(1, _BLOCK_SIZE // a.size)
-    for start in range(0, n_samples, block):
-        p = rng.beta(a, b, size=(min(block, n_samples - start), *a.shape))
+    for part in batches(n_samples, a.size):
+        p = rng.beta(a, b, size=(part.stop - part.start, *a.shape))
         position = np.empty(p.shape)
         np.put_along_axis(position, np.argsort(-p, axis=-1), np.arange(1.0, n_systems + 1), axis=-1)
         ranks += position.sum(axis=0)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.batches import batches
 from bayesrank.results.aligned import read_pair
 from bayesrank.results.correlations import (
     icc1,
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from bayesrank.results.aligned import Ranking
 
 FloatArray = NDArray[np.float64]
-
-# Pairs of systems and draws compared at once.
-_BLOCK_SIZE = 2**22
 
 
 #: Measures of two rankings without further options, by name.
@@ -135,16 +133,15 @@ def _vary(
         y_draws = np.random.default_rng(0).permutation(y_draws)[:n_draws]
         x_draws = x_draws[:n_draws]
     n_draws = max(0 if draws is None else len(draws) for draws in (x_draws, y_draws))
-    step = max(1, _BLOCK_SIZE // (max(x.size, y.size) * x.shape[-1]))
-    blocks = []
-    for start in range(0, n_draws, step):
+    parts = []
+    for some in batches(n_draws, max(x.size, y.size) * x.shape[-1]):
         # Ranks do not vary, only the draws on the other side.
         one, two = (
-            ranks[..., np.newaxis, :] if draws is None else draws[start : start + step]
+            ranks[..., np.newaxis, :] if draws is None else draws[some]
             for ranks, draws in ((x, x_draws), (y, y_draws))
         )
-        blocks.append(_measures(one, two, k, p))
-    return {name: np.concatenate([block[name] for block in blocks], axis=-1) for name in blocks[0]}
+        parts.append(_measures(one, two, k, p))
+    return {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
 
 
 def _summary(values: FloatArray, ci_prob: float) -> FloatArray:

@@ -8,12 +8,11 @@ with a ranking in which all systems are tied is NaN.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.batches import batches
 from bayesrank.results.ranks import average_rank
 
 FloatArray = NDArray[np.float64]
 
-# Pairs weighted at once: 32 MB.
-_BLOCK_SIZE = 2**22
 
 # From this many systems on, pairs are counted by sorting, one pair of rankings at a time. Below,
 # the signs of all pairs, for all rankings at once, are faster.
@@ -155,9 +154,7 @@ def weighted_tau(x: ArrayLike, y: ArrayLike) -> FloatArray:
     n_systems = a.shape[-1]
     flat_a, flat_b = a.reshape(-1, n_systems), b.reshape(-1, n_systems)
     tau = np.empty(len(flat_a))
-    step = max(1, _BLOCK_SIZE // max(1, n_systems * (n_systems - 1) // 2))
-    for start in range(0, len(flat_a), step):
-        rows = slice(start, start + step)
+    for rows in batches(len(flat_a), n_systems * (n_systems - 1) // 2):
         tau[rows] = _weighted_tau_block(flat_a[rows], flat_b[rows])
     return tau.reshape(a.shape[:-1])
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.batches import batches
 from bayesrank.inference.resample.units import student_variance
 from bayesrank.validation import check_number, power_of_two
 
@@ -290,10 +291,9 @@ def _largest_gaps(deviations: FloatArray, spread: FloatArray) -> FloatArray:
     closer = ((np.sqrt(variance[:, np.newaxis] + variance) / apart) ** 2).max(axis=1, initial=0.0)
     units = np.divide(own_part**2, variance, out=np.zeros_like(own_part), where=variance > 0.0)
     largest = np.zeros(n_draws)
-    step = max(1, _BLOCK_SIZE // max(n_systems, 1))
-    for start in range(0, n_draws, step):
-        some, far = deviations[start : start + step], units[start : start + step]
-        top, rows = largest[start : start + step], np.arange(len(some))
+    for part in batches(n_draws, n_systems, _BLOCK_SIZE):
+        some, far, top = deviations[part], units[part], largest[part]
+        rows = np.arange(len(some))
         low, high = some.argmin(axis=1), some.argmax(axis=1)
         furthest = far.max(axis=1)
         top[:] = (some[rows, high] - some[rows, low]) / spread[high, low]

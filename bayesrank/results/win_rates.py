@@ -1,13 +1,13 @@
 """Expected win rates between systems, from a result of a model of paired comparisons."""
 
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.catalog import METHODS
 from bayesrank.inference.fits.pairs import PairLikelihood
 from bayesrank.inference.fits.vote_likelihoods import of_pairs
@@ -15,9 +15,6 @@ from bayesrank.method import load_function
 from bayesrank.results.leaderboard import ranking_of, require_result, result_draws
 
 FloatArray = NDArray[np.float64]
-
-# Doubles in one block of pairs: 32 MB.
-_BLOCK_SIZE = 2**22
 
 
 def expected_win_rates(result: xr.DataTree, *, ci_prob: float | None = None) -> pd.DataFrame:
@@ -57,7 +54,7 @@ def expected_win_rates(result: xr.DataTree, *, ci_prob: float | None = None) -> 
     point = win_chances(likelihood, score[first] - score[second], point_tie(result, likelihood))
     prob = float(ranking_of(result).attrs["ci_prob"]) if ci_prob is None else ci_prob
     bounds = np.empty((2, len(first)))
-    for some in _blocks(len(first), len(draws)):
+    for some in batches(len(first), len(draws)):
         rate, _ = win_chances(likelihood, draws[:, first[some]] - draws[:, second[some]], tie)
         bounds[:, some] = np.quantile(rate, (0.5 - prob / 2, 0.5 + prob / 2), axis=0)
     return pd.DataFrame(
@@ -102,7 +99,7 @@ def average_win_rates(result: xr.DataTree, *, ci_prob: float | None = None) -> p
         others = np.arange(len(names)) != system
         point = win_chances(likelihood, score[system] - score[others], tie_there)[0].mean()
         drawn = np.zeros(len(draws))
-        for some in _blocks(int(others.sum()), len(draws)):
+        for some in batches(int(others.sum()), len(draws)):
             gaps = draws[:, [system]] - draws[:, np.flatnonzero(others)[some]]
             drawn += win_chances(likelihood, gaps, tie)[0].sum(axis=1)
         drawn /= max(int(others.sum()), 1)
@@ -194,9 +191,3 @@ def _ordered(result: xr.DataTree) -> tuple[NDArray[np.str_], NDArray[np.intp], F
     order = np.argsort(ranking["rank"].values, kind="stable")
     names = ranking["system"].values.astype(str)[order]
     return names, order, result_draws(result)[:, order]
-
-
-def _blocks(n: int, n_draws: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_SIZE // n_draws)
-    for start in range(0, n, step):
-        yield slice(start, start + step)

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.batches import batches
 from bayesrank.entrance import as_responses
 from bayesrank.errors import DataError
 from bayesrank.responses import Responses
@@ -215,7 +216,7 @@ def _redraws(
     """Yield trials of shape (replicate, step) or (replicate, step, question), block by block."""
     n_systems, n_questions, n_trials = data.shape
     shape = (n_trials,) if bootstrap == "columns" else (n_trials, n_questions)
-    step = max(1, _BLOCK_SIZE // (n_trials * max(n_systems, shape[-1], n_questions)))
-    for start in range(0, replicates, step):
-        size = (min(step, replicates - start), *shape)
+    of_each = n_trials * max(n_systems, shape[-1], n_questions)
+    for part in batches(replicates, of_each, _BLOCK_SIZE):
+        size = (part.stop - part.start, *shape)
         yield rng.integers(n_trials, size=size, dtype=np.uint16)

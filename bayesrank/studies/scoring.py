@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.errors import ConvergenceWarning, NoFiniteEstimate
 from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.run import split_scores
@@ -134,10 +135,9 @@ class Batch:
             self._stacked[row.data] = self._stack(row.data)
         ranker, first = load_function(row.function), self._stacked[row.data][0]
         per_pool = first.size // first.shape[1] * pools.shape[1]
-        step = max(1, _BLOCK_SIZE // per_pool)
         scores = []
-        for start in range(0, len(pools), step):
-            arguments = self._select(row.data, pools[start : start + step])
+        for some in batches(len(pools), per_pool, _BLOCK_SIZE):
+            arguments = self._select(row.data, pools[some])
             scores.append(split_scores(ranker(*arguments, **{**own, **options}))[0])
         return np.concatenate(scores, axis=1).swapaxes(0, 1)
 

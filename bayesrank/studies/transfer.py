@@ -6,13 +6,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.results.agreement import kendall_tau_b
 from bayesrank.validation import check_integer
 
 FloatArray = NDArray[np.float64]
-
-# Numbers of right answers in one block: 32 MB of each kind.
-_BLOCK_SIZE = 2**22
 
 
 def prior_transfer(
@@ -79,9 +77,8 @@ def prior_transfer(
     rng = np.random.default_rng(random_seed)
     taus: list[FloatArray] = []
     orders: list[FloatArray] = []
-    step = max(1, _BLOCK_SIZE // (len(first) * n_questions))
-    for start in range(0, updates, step):
-        size = (min(step, updates - start), len(first))
+    for part in batches(updates, len(first) * n_questions):
+        size = (part.stop - part.start, len(first))
         cells = (*size, n_questions)
         changes = rng.choice([-1.0, 1.0], size=(2, *size))
         old = rng.beta(first[:, None], second[:, None], cells)

@@ -10,7 +10,6 @@ from bayesrank import METHODS, Battles, Comparisons, Responses, rank
 from bayesrank.errors import DataError
 from bayesrank.inference.backends import bootstrap as module
 from bayesrank.inference.backends.bootstrap import scale_to_largest
-from bayesrank.inference.resample import arguments
 from bayesrank.inference.resample.corrections import ranker_jackknife
 from bayesrank.inference.resample.weights import resample
 from bayesrank.method import load_function
@@ -361,7 +360,7 @@ def test_draws_do_not_depend_on_the_number_of_threads(monkeypatch, cores):
 def test_small_batches_give_as_many_draws(monkeypatch):
     data = simulate()
     _, expected = draws_of(data, "avg", draws=20)
-    monkeypatch.setattr(arguments, "BATCH_SIZE", 100)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 100)
     _, found = draws_of(data, "avg", draws=20)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 

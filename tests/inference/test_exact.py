@@ -6,7 +6,6 @@ import pytest
 from bayesrank import Comparisons, Responses, rank
 from bayesrank.catalog import METHODS
 from bayesrank.errors import DataError
-from bayesrank.inference.resample import arguments as module
 
 # Right answers of two systems on three questions with four trials.
 RIGHT = np.array([[4, 2, 1], [1, 0, 3]])
@@ -98,7 +97,7 @@ def test_small_batches_give_the_same_draws(monkeypatch, method):
     if method == "pass_at_k":
         options["estimator"] = "posterior_mean"
     _, at_once = draws_of(OUTCOMES, method, draws=25, **options)
-    monkeypatch.setattr(module, "BATCH_SIZE", 30)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 30)
     _, in_batches = draws_of(OUTCOMES, method, draws=25, **options)
     np.testing.assert_allclose(in_batches, at_once, rtol=1e-14)
 

@@ -112,7 +112,7 @@ def test_scores_that_vary_are_left_as_they_are():
 
 def test_batches_change_nothing_but_the_draws_of_one(monkeypatch):
     data = Responses(outcomes(1.0, 0.5))
-    monkeypatch.setattr(arguments, "BATCH_SIZE", 7 * (4 + N_QUESTIONS) * N_TRIALS)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 7 * (4 + N_QUESTIONS) * N_TRIALS)
     sizes = []
 
     def score_of(arguments):

@@ -471,7 +471,7 @@ CASES = [
 def test_small_batches_add_up_to_the_size(monkeypatch, kind, target, smooth, paired):
     data = simulate(3, paired=paired)
     options = {"target": target, "smooth": smooth, "size": 23}
-    monkeypatch.setattr(resampling, "BATCH_SIZE", 60)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 60)
     batches = list(resample(data, kind, rng=np.random.default_rng(0), **options))
     assert len(batches) > 3
     assert sum(len(batch[-1]) for batch in batches) == 23
@@ -482,7 +482,7 @@ def test_small_batches_add_up_to_the_size(monkeypatch, kind, target, smooth, pai
 def test_weighted_trials_do_not_depend_on_the_size_of_batches(monkeypatch, kind, paired):
     data = simulate(3, paired=paired)
     at_once = draw(data, kind, size=23)
-    monkeypatch.setattr(resampling, "BATCH_SIZE", 60)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 60)
     # Processors differ in how they round sums of other lengths.
     for part, whole in zip(draw(data, kind, size=23), at_once, strict=True):
         np.testing.assert_allclose(part, whole, rtol=1e-12)
@@ -500,7 +500,7 @@ def test_the_seed_decides(kind, target, smooth):
 
 def test_memory_counts_the_weights_of_unpaired_scores(monkeypatch):
     data = Responses(np.random.default_rng(0).random((3, 2, 10)), paired=False)
-    monkeypatch.setattr(resampling, "BATCH_SIZE", 120)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 120)
     batches = list(
         resample(
             data, "grades", target="benchmark", smooth=True, size=8, rng=np.random.default_rng(0)

@@ -5,8 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from bayesrank import Responses, counting, rank
-from bayesrank.inference.resample import arguments
+from bayesrank import Responses, rank
 from bayesrank.inference.resample.units import clusters_of
 from bayesrank.inference.resample.weights import question_weights, resample
 
@@ -123,8 +122,7 @@ def test_scores_of_few_values_have_intervals(method, shape, unit):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("paired", [True, False])
 def test_pairs_over_questions_need_no_table_of_all_pairs(paired, missing, monkeypatch):
-    monkeypatch.setattr(counting, "_LARGEST_PAIR_TABLE", 2**17)
-    monkeypatch.setattr(arguments, "BATCH_SIZE", 2**17)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 2**17)
     rng = np.random.default_rng(0)
     outcomes = (rng.random((40, 600, 2)) < 0.6).astype(int)
     outcomes[rng.random(outcomes.shape) < missing] = -1

@@ -82,7 +82,7 @@ def test_grades_that_resamples_share_are_compared_in_blocks(
     grades = np.random.default_rng(1).integers(0, 2, (60, 500)).astype(float)
     weights = np.full((2, 500), weight)
     whole = preference_counts(grades, weights)
-    monkeypatch.setattr(preferences, "_BLOCK_SIZE", 2**19)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 2**16)
     tracemalloc.start()
     blocks = preference_counts(grades, weights)
     most = tracemalloc.get_traced_memory()[1]
@@ -94,7 +94,7 @@ def test_grades_that_resamples_share_are_compared_in_blocks(
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch):
     grades = np.random.default_rng(1).random((9, 4, 7))
     whole = preference_counts(grades)
-    monkeypatch.setattr(preferences, "_BLOCK_SIZE", 250)
+    monkeypatch.setattr(preferences, "COMPARISONS_AT_ONCE", 250)
     assert (preference_counts(grades) == whole).all()
 
 

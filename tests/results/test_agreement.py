@@ -243,7 +243,7 @@ def test_batches_against_a_result(runs, monkeypatch):
     assert compare_rankings(gold, batch)["kendall_tau_b_mean"] == pytest.approx(
         table["kendall_tau_b_mean"]
     )
-    monkeypatch.setattr("bayesrank.results.agreement._BLOCK_SIZE", 1)
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 1)
     again = compare_rankings(batch, gold)
     for name, values in table.items():
         np.testing.assert_allclose(again[name], values)

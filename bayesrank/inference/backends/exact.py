@@ -26,10 +26,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.counting import sum_over_levels
 from bayesrank.errors import DataError
 from bayesrank.inference.fits.fit import symmetric_root
-from bayesrank.inference.resample.arguments import Arguments, Array, batches, point_arguments
+from bayesrank.inference.resample.arguments import Arguments, Array, point_arguments
 from bayesrank.inference.resample.corrections import jackknife_corrected, with_pseudo_unit
 from bayesrank.inference.resample.units import (
     ROUNDING,

@@ -19,8 +19,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.inference.fits.item_likelihoods import binomial
-from bayesrank.inference.resample.arguments import batches
 from bayesrank.responses import Responses
 from bayesrank.time_axis import check_time_axis
 

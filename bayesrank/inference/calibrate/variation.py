@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.errors import DataError
 from bayesrank.inference.calibrate.unit_likelihoods import (
@@ -29,7 +30,7 @@ from bayesrank.inference.calibrate.unit_likelihoods import (
 from bayesrank.inference.fits.fit import Unit, constrained_steps, symmetric_root
 from bayesrank.inference.fits.pair_rows import PairRows
 from bayesrank.inference.fits.pairs import PairLikelihood
-from bayesrank.inference.resample.arguments import batches, point_arguments
+from bayesrank.inference.resample.arguments import point_arguments
 from bayesrank.inference.resample.units import (
     ROUNDING,
     SOME_UNITS,

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.inference.fits.fit import symmetric_root
 from bayesrank.inference.fits.newton import Array, solve_or_nan
 
@@ -205,10 +206,9 @@ class Bordered:
         root = symmetric_root(np.linalg.inv(complement[0])[drawn][:, drawn])
         onto, across = through[0][:, ~drawn], beside.reshape(-1, kept)[held]
         back = np.linalg.pinv(onto)
-        points, size = np.empty((n_draws, kept + n * k)), max(1, _AT_ONCE // (n * k))
-        for at in range(0, n_draws, size):
-            rows = slice(at, min(at + size, n_draws))
-            x = root @ rng.standard_normal((len(root), rows.stop - at))
+        points = np.empty((n_draws, kept + n * k))
+        for rows in batches(n_draws, n * k, _AT_ONCE):
+            x = root @ rng.standard_normal((len(root), rows.stop - rows.start))
             own = rng.standard_normal((n * k, x.shape[1])) - through[0][:, drawn] @ x
             own -= back.T @ (onto.T @ own + across @ x[:kept])
             side = self._factors.halve_back(own.reshape(1, k, n, -1)).swapaxes(1, 2)

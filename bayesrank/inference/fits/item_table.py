@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesrank.batches import batches
 from bayesrank.errors import DataError, NoFiniteEstimate
 from bayesrank.inference.fits.existence import REMEDY
 from bayesrank.inference.fits.existence import named as named_systems
@@ -313,10 +314,10 @@ def _fit_published(data: Responses, prior: Prior, **options: Any) -> Fit | None:
 
     def refit(right: NDArray[np.float64], trials: NDArray[np.float64]) -> NDArray[np.float64]:
         # A full batch of Newton steps: single tables would merge like questions.
-        size = max(1, CACHE_CELLS // right[0].size)
-        starts = range(0, len(right), size)
-        parts = ((right[at : at + size], trials[at : at + size]) for at in starts)
-        fits = (fit_counts(*part, max_iterations=_REFIT_ITERATIONS) for part in parts)
+        fits = (
+            fit_counts(right[some], trials[some], max_iterations=_REFIT_ITERATIONS)
+            for some in batches(len(right), right[0].size, CACHE_CELLS)
+        )
         return np.concatenate([fit.score for fit in fits])
 
     return replace(fit_counts(*data.binary_counts), refit=refit)

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.formula import Design
 from bayesrank.inference.fits.existence import no_estimate_of_votes
 from bayesrank.inference.fits.fit import Fit, ZeroSumScores, anchored, merge_noise, zero_sum
@@ -245,7 +246,7 @@ class PairRows(ZeroSumScores):
     def blocks(self) -> list[slice]:
         """The blocks of votes."""
         n_votes = len(self.votes.first)
-        return [slice(start, start + _BLOCK) for start in range(0, n_votes, _BLOCK)]
+        return list(batches(n_votes, 1, _BLOCK))
 
     @property
     def n_shared(self) -> int:

@@ -52,6 +52,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.counting import distinct_columns
 from bayesrank.grades import UnitGrades, require_outcomes_of
 from bayesrank.inference.fits.ability_posterior import ItemCurves, MarginalLikelihood
@@ -227,10 +228,8 @@ class MarginalDifficulties(MarginalLikelihood):
         steps = _STEP * np.minimum(sd / np.sqrt(curvature), 1.0)
         n_nodes = int(np.ceil(((last - first) / steps).max())) + 1
         gap = (last - first) / (n_nodes - 1)
-        size = max(1, _BLOCK_SIZE // (n_systems * n_nodes))
         easy = finite_exp(ability)[:, np.newaxis, np.newaxis]
-        for start in range(0, n_questions, size):
-            part = slice(start, min(start + size, n_questions))
+        for part in batches(n_questions, n_systems * n_nodes, _BLOCK_SIZE):
             difficulty = first[part, np.newaxis] + gap[part, np.newaxis] * np.arange(n_nodes)
             deviation = difficulty - level[part, np.newaxis]
             odds = easy * finite_exp(-difficulty)

@@ -32,6 +32,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.rewriting.utils import rewrite_graph
 
+from bayesrank.batches import batches
 from bayesrank.inference.graph.flat_model import (
     FlatInputs,
     FlatModel,
@@ -136,11 +137,10 @@ class BoundModel:
             products = FUNCTIONS.get(key, lambda: _compile_curvature(self._objective))
         # Crossed parameters give arrays of up to the square of their number.
         largest = max([1, self.size**2, *(np.size(a) for a in self._arguments)])
-        rows = max(1, LARGEST_BLOCK // largest)
         basis = np.eye(self.size)
         blocks = [
-            products(np.ascontiguousarray(basis[i : i + rows]), x, *self._arguments)
-            for i in range(0, self.size, rows)
+            products(np.ascontiguousarray(basis[rows]), x, *self._arguments)
+            for rows in batches(self.size, largest, LARGEST_BLOCK)
         ]
         hessian = np.concatenate([basis[:0], *blocks])
         return (hessian + hessian.T) / 2.0
@@ -306,8 +306,8 @@ def map_draws(
     ]
     first = function(*(each[:1] for each in flat))
     n_draws, largest = len(flat[0]), max(value.size for value in first)
-    rows = max(1, LARGEST_BLOCK // (8 * max(largest, 1)))
-    blocks = [function(*(each[i : i + rows] for each in flat)) for i in range(0, n_draws, rows)]
+    parts = batches(n_draws, 8 * largest, LARGEST_BLOCK)
+    blocks = [function(*(each[rows] for each in flat)) for rows in parts]
     values = (np.concatenate(each) for each in zip(*blocks, strict=True))
     return [value.reshape(*leading, *value.shape[1:]) for value in values]
 

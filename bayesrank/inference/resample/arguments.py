@@ -21,13 +21,14 @@ times each battle is played. Arguments of resampled data have a leading axis of 
 and evidence are resampled only by weights of the questions.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.battles import Battles
 from bayesrank.counting import compare_cells, compare_shared_trials, compare_trials, sum_over_levels
 from bayesrank.errors import DataError
@@ -40,15 +41,6 @@ Array = NDArray[np.float64]
 Arguments = tuple[Any, ...]
 ScoreOf = Callable[[Arguments], Array]
 Draw = Callable[[int], Arguments]
-
-# Doubles per batch and array: 32 MB. It limits memory only.
-BATCH_SIZE = 2**22
-
-
-def batches(size: int, doubles: int) -> Iterator[slice]:
-    """Yield slices of `size` items, each slice within a batch; `doubles` is the size of an item."""
-    step = max(1, BATCH_SIZE // max(doubles, 1))
-    return (slice(start, min(start + step, size)) for start in range(0, size, step))
 
 
 def point_arguments(data: Responses | Comparisons | Ballots, kind: str) -> Arguments:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.battles import FEW_UNITS, Battles
 from bayesrank.errors import NoFiniteEstimate
 from bayesrank.grades import require_outcomes_of
@@ -20,7 +21,6 @@ from bayesrank.inference.resample.arguments import (
     Arguments,
     Array,
     ScoreOf,
-    batches,
     log_of,
     per_sample_of_questions,
     question_arguments,

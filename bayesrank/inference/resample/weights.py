@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.battles import Battles
 from bayesrank.design import has_repeated_trials
 from bayesrank.errors import DataError
@@ -27,7 +28,6 @@ from bayesrank.inference.resample.arguments import (
     Arguments,
     Array,
     Draw,
-    batches,
     cell_arguments,
     count_arguments,
     log_of,
