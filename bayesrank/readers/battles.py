@@ -19,15 +19,9 @@ from bayesrank.battle_tables import (
 from bayesrank.battles import Battles
 from bayesrank.errors import DataError
 from bayesrank.readers.arrow_tables import is_text, read_arrow
-from bayesrank.readers.json_files import (
-    LIST,
-    json_columns,
-    parse_json_lines,
-    read_json_table,
-    starts_like,
-)
+from bayesrank.readers.json_files import LIST, json_columns, parse_json_lines, read_json_table
 from bayesrank.readers.naming import saved_again, say_alike, say_copies
-from bayesrank.readers.opening import damage_named, json_head, open_log, plain_suffix
+from bayesrank.readers.opening import damage_named, json_head, open_log, plain_suffix, starts_like
 from bayesrank.readers.table_files import (
     BINARY,
     LINES,

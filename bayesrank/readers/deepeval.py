@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Attempt, Log, digest, label, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose
-from bayesrank.readers.opening import expects, plain_name
+from bayesrank.readers.opening import expects, plain_name, starts_like
 
 RUN_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"(?:testCases|conversationalTestCases)"\s*:\s*\[\s*\{)'
+    rb'\{(?=(?s:.*?)"(?:testCases|conversationalTestCases)"\s*:\s*\[\s*\{)'
     rb'(?=(?s:.*?)"metricsData"\s*:)'
 )
 CASES = ("testCases", "conversationalTestCases")

@@ -9,14 +9,14 @@ from typing import Any
 
 from bayesrank.columns import refuse_lower
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
+from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.log import Attempt, Log, name_of, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, starts_like
 
 LINES = (".jsonl",)
 RESULTS_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?=[^\n]*"dataset"\s*:)(?:'
+    rb'\{(?=[^\n]*"dataset"\s*:)(?:'
     rb'(?=[^\n]*"model"\s*:)(?=[^\n]*"results"\s*:\s*\{)(?=[^\n]*"raw"\s*:)'
     rb'|(?=[^\n]*"schema_version"\s*:)(?=[^\n]*"raw_results"\s*:))'
 )

@@ -8,19 +8,18 @@ from typing import Any
 
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable, Selection, choose
-from bayesrank.readers.opening import in_folder, plain_name
+from bayesrank.readers.opening import in_folder, plain_name, starts_like
 
 RESULTS_START = re.compile(
-    BYTE_ORDER_MARK
-    + rb'\s*\{\s*"date"\s*:[^{]*"eval"\s*:\s*\{(?=.*?"base(?:_status"\s*:|"\s*:\s*\[))',
+    rb'\{\s*"date"\s*:[^{]*"eval"\s*:\s*\{(?=.*?"base(?:_status"\s*:|"\s*:\s*\[))',
     re.DOTALL,
 )
 
 BIGCODEBENCH_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{\s*"date"\s*:[^{]*"eval"\s*:\s*\{(?=.*?"status"\s*:)', re.DOTALL
+    rb'\{\s*"date"\s*:[^{]*"eval"\s*:\s*\{(?=.*?"status"\s*:)', re.DOTALL
 )
 
 # Tests that a solution has to pass; EvalPlus ranks by the first ones.

@@ -8,14 +8,13 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, read_json, starts_like
+from bayesrank.readers.json_files import parse_json_lines, read_json
 from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
-from bayesrank.readers.opening import expects, in_folder, plain_name, stored
+from bayesrank.readers.opening import expects, in_folder, plain_name, starts_like, stored
 
 SAMPLES_START = re.compile(
-    BYTE_ORDER_MARK
-    + rb'\s*\{(?=[^\n]*?"evaluation_id"\s*:)(?=[^\n]*?"(?:evaluation_name|sample_id)"\s*:)'
+    rb'\{(?=[^\n]*?"evaluation_id"\s*:)(?=[^\n]*?"(?:evaluation_name|sample_id)"\s*:)'
 )
 LINES = (".jsonl", ".jsonlines", ".ndjson")
 

@@ -14,9 +14,14 @@ from typing import NamedTuple
 from bayesrank.columns import SELECTORS
 from bayesrank.errors import DamagedFileError, DataError
 from bayesrank.printable import listing
-from bayesrank.readers.json_files import starts_like
 from bayesrank.readers.log_table import NoOutcomeError, Selection, SilentSystemError
-from bayesrank.readers.opening import expects, in_folder, plain_suffix, refuse_unreadable
+from bayesrank.readers.opening import (
+    expects,
+    in_folder,
+    plain_suffix,
+    refuse_unreadable,
+    starts_like,
+)
 from bayesrank.readers.table import READERS, Reader
 from bayesrank.readers.table_files import LINES, SUFFIXES, column_names
 
@@ -39,22 +44,22 @@ _REMEDIES = {
 # Files of tools that no format reads: how they start, what they are, and the table to write.
 _UNREAD = (
     (
-        rb'\s*\{"accuracy": *[\d.]+, *"correct_count": *\d+, *"total_count": *\d+\}',
+        rb'\{"accuracy": *[\d.]+, *"correct_count": *\d+, *"total_count": *\d+\}',
         "scores of BFCL, which list only the wrong answers",
         "model, task, correct_count and total_count for each file",
     ),
     (
-        rb'\s*\[\s*\{\s*"session_id":.*?"chat_history":.*?"generator":',
+        rb'\[\s*\{\s*"session_id":.*?"chat_history":.*?"generator":',
         "outputs of ZeroEval, which have no grades",
         "model, question and correct for each graded answer",
     ),
     (
-        rb'\s*\{(?=.*?"(?:mteb_dataset_name|task_name)":)(?=.*?"mteb_version":)',
+        rb'\{(?=.*?"(?:mteb_dataset_name|task_name)":)(?=.*?"mteb_version":)',
         "scores of MTEB, which have a file for each task",
         "model, task and score (main_score) for each file",
     ),
     (
-        rb'\s*\{\s*"config":.*?"benchmark_name":.*?"successful_tasks":',
+        rb'\{\s*"config":.*?"benchmark_name":.*?"successful_tasks":',
         "results of HAL, which have a file for each run",
         "model, question and correct for each of successful_tasks and failed_tasks",
     ),

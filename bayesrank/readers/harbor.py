@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Attempt, Log, label, number_trials
 from bayesrank.readers.log_table import LogTable, Selection, choose
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, starts_like
 
-JOB_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"evals"\s*:)(?=(?s:.*?)"stats"\s*:)')
+JOB_START = re.compile(rb'\{(?=(?s:.*?)"evals"\s*:)(?=(?s:.*?)"stats"\s*:)')
 TRIAL_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"trial_name"\s*:)(?=(?s:.*?)"task_name"\s*:)'
+    rb'\{(?=(?s:.*?)"trial_name"\s*:)(?=(?s:.*?)"task_name"\s*:)'
     rb'(?=(?s:.*?)"(?:agent_info|verifier_result)"\s*:)'
 )
 

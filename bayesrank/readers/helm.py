@@ -9,14 +9,12 @@ from typing import Any
 
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like, stream_json
+from bayesrank.readers.json_files import read_json, stream_json
 from bayesrank.readers.log import Attempt, Log, label
 from bayesrank.readers.log_table import LogTable, Selection, choose, choose_tasks
-from bayesrank.readers.opening import expects, stored
+from bayesrank.readers.opening import expects, starts_like, stored
 
-STATS_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"instance_id"\s*:(?=.*?"stats"\s*:\s*\[)', re.DOTALL
-)
+STATS_START = re.compile(rb'\[\s*\{\s*"instance_id"\s*:(?=.*?"stats"\s*:\s*\[)', re.DOTALL)
 
 # What a run says of its model.
 NAMES = ("model", "model_deployment")

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json, starts_like, stream_json
+from bayesrank.readers.json_files import parse_json, stream_json
 from bayesrank.readers.log import digest, label, name_of
-from bayesrank.readers.opening import expects, in_folder, open_archive, read_member
+from bayesrank.readers.opening import expects, in_folder, open_archive, read_member, starts_like
 
 # A JSON log starts with its version and status; other files of a log folder list headers by name.
-LOG_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{\s*(?="(?:version|status|eval)")(?s:.*?)"eval"\s*:\s*\{'
-)
+LOG_START = re.compile(rb'\{\s*(?="(?:version|status|eval)")(?s:.*?)"eval"\s*:\s*\{')
 
 # The journal holds the specification from the start, the header from the end of the run.
 SPEC_MEMBERS = ("header.json", "_journal/start.json")

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from bayesrank.columns import NAMES, QUESTIONS, SETTINGS, field_name, is_other
 from bayesrank.errors import DamagedFileError, DataError
-from bayesrank.readers.opening import HEAD_BYTES, in_folder, json_head, open_log, plain_suffix
+from bayesrank.readers.opening import in_folder, json_head, open_log
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BYTE_ORDER_MARK = rb"(?:\xef\xbb\xbf)?"
 
 # The largest float has 309 digits.
 _MOST_DIGITS = 308
@@ -30,7 +28,7 @@ _OF_ALL = SETTINGS.union(NAMES["system"], NAMES["trial"], NAMES["group"])
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 # JSON that is a list of records.
-LIST = re.compile(BYTE_ORDER_MARK + rb"\s*\[")
+LIST = re.compile(rb"\[")
 
 # What a JSON document calls the list of its rows, unless it has only one list.
 ROWS = ("data", "rows", "records", "results", "samples")
@@ -40,27 +38,6 @@ _TOKEN = re.compile(
     r'"(?P<name>(?:[^"\\]|\\.)*)"\s*:\s*(?=(?P<value>.))|"(?:[^"\\]|\\.)*"|(?P<level>[\[\]{}])',
     re.DOTALL,
 )
-
-
-def starts_like(
-    path: Path, pattern: re.Pattern[bytes], suffixes: tuple[str, ...] = (".json",)
-) -> bool:
-    """Return whether the beginning of a file, with long texts cut short, matches a pattern.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        File to look at.
-    pattern : re.Pattern
-        Pattern of bytes, matched at the start.
-    suffixes : tuple of str, default (".json",)
-        Names with another ending are not looked into; that of a compression does not count.
-
-    Returns
-    -------
-    bool
-    """
-    return plain_suffix(path) in suffixes and pattern.match(json_head(path)) is not None
 
 
 def read_json(path: Path) -> Any:
@@ -148,9 +125,7 @@ def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     DataError
         If a line is not a JSON object.
     """
-    with open_log(path) as file:
-        listed = LIST.match(file.read(HEAD_BYTES))
-    if listed:
+    if LIST.match(json_head(path)):
         for _, record in stream_json(path):
             yield _as_record(record, in_folder(path))
         return

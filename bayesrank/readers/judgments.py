@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
+from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.log import Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose_tasks
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, starts_like
 
 LINES = (".jsonl", ".json")
 
-_LINE = (
-    BYTE_ORDER_MARK
-    + rb'\s*\{(?=[^\n]*"question(?:_id)?"\s*:)(?=[^\n]*"model"\s*:)(?=[^\n]*"score"\s*:)'
-)
+_LINE = rb'\{(?=[^\n]*"question(?:_id)?"\s*:)(?=[^\n]*"model"\s*:)(?=[^\n]*"score"\s*:)'
 LIVEBENCH_START = re.compile(_LINE + rb'(?=[^\n]*"task"\s*:)(?=[^\n]*"category"\s*:)[^\n]*"tstamp"')
 MT_BENCH_START = re.compile(_LINE + rb'(?=[^\n]*"judge"\s*:\s*\[)[^\n]*"turn"\s*:')
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, starts_like, stream_json
+from bayesrank.readers.json_files import stream_json
 from bayesrank.readers.log import Attempt, Log, label, scored
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects, plain_name
+from bayesrank.readers.opening import expects, plain_name, starts_like
 
 RESULTS_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\[\s*\{(?=(?s:.*?)"(?:question_id|id)"\s*:)'
+    rb'\[\s*\{(?=(?s:.*?)"(?:question_id|id)"\s*:)'
     rb'(?=(?s:.*?)"graded_list"\s*:\s*\[)'
 )
 NAME = re.compile(

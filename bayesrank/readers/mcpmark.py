@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Attempt, Log, label, name_of
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, starts_like
 
 META_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{\s*"task_name"\s*:(?=(?s:.*?)"model_name"\s*:)'
+    rb'\{\s*"task_name"\s*:(?=(?s:.*?)"model_name"\s*:)'
     rb'(?=(?s:.*?)"execution_result"\s*:)'
 )
 _TIMEOUT = re.compile(r"time[d ]*-?\s?out|max(?:imum)? turns", re.IGNORECASE)

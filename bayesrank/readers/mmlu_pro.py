@@ -6,13 +6,13 @@ from math import nan
 from pathlib import Path
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, starts_like, stream_json
+from bayesrank.readers.json_files import stream_json
 from bayesrank.readers.log import Attempt, Log, digest, label
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects, plain_name
+from bayesrank.readers.opening import expects, plain_name, starts_like
 
 OUTPUTS_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\[\s*\{\s*"question_id"\s*:(?=(?s:.*?)"answer_index"\s*:)'
+    rb'\[\s*\{\s*"question_id"\s*:(?=(?s:.*?)"answer_index"\s*:)'
     rb'(?=(?s:.*?)"pred"\s*:)'
 )
 OF_SUBJECT = re.compile(r".+_result")

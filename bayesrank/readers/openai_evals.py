@@ -8,15 +8,13 @@ from typing import Any
 
 from bayesrank.errors import DataError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
+from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose
-from bayesrank.readers.opening import expects, in_folder
+from bayesrank.readers.opening import expects, in_folder, starts_like
 
 LINES = (".jsonl", ".json", ".log")
-LOG_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{\s*"spec"\s*:\s*\{(?=[^\n]*"(?:completion_fns|eval_name|base_eval)")'
-)
+LOG_START = re.compile(rb'\{\s*"spec"\s*:\s*\{(?=[^\n]*"(?:completion_fns|eval_name|base_eval)")')
 
 # The metric of an event of the type match; those of the type metrics name theirs.
 MATCH = "correct"

@@ -7,10 +7,10 @@ from typing import Any
 
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Attempt, Log, label, scored
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects, in_folder, plain_name
+from bayesrank.readers.opening import expects, in_folder, plain_name, starts_like
 
 # Which member of a detail says whether the answer is right; the first one wins.
 CORRECT = ("correct", "is_correct", "cascade_correct", "llm_correct", "rule_correct")
@@ -19,7 +19,7 @@ CORRECT = ("correct", "is_correct", "cascade_correct", "llm_correct", "rule_corr
 _METRIC = rb'(?:[-+.\deE]+|"[^"]*"|null|true|false|NaN|\[[^\[\]]*\]|\{[^{}]*\})'
 _METRICS = rb'(?:\s*"[^"]+"\s*:\s*' + _METRIC + rb"\s*,)*"
 RESULTS_START = re.compile(
-    BYTE_ORDER_MARK + rb"\s*\{" + _METRICS + rb'\s*"details"\s*:\s*[\[{]'
+    rb"\{" + _METRICS + rb'\s*"details"\s*:\s*[\[{]'
     rb'(?=(?s:.*?)"(?:correct|\w+_correct)"\s*:)'
 )
 

@@ -10,6 +10,7 @@ import re
 import sys
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
@@ -183,8 +184,31 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
         ) from error
 
 
+def starts_like(
+    path: Path, pattern: re.Pattern[bytes], suffixes: tuple[str, ...] = (".json",)
+) -> bool:
+    """Return whether the beginning of a file, with long texts cut short, matches a pattern.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        File to look at.
+    pattern : re.Pattern
+        Pattern of bytes, matched at the start.
+    suffixes : tuple of str, default (".json",)
+        Names with another ending are not looked into; that of a compression does not count.
+
+    Returns
+    -------
+    bool
+    """
+    return plain_suffix(path) in suffixes and pattern.match(json_head(path)) is not None
+
+
 def json_head(path: Path) -> bytes:
     """Return the beginning of a JSON file, in which long texts are cut short to see the first keys.
+
+    A byte order mark and white space before it are left out.
 
     Raises
     ------
@@ -204,7 +228,7 @@ def _json_head(path: Path, modified: int, size: int) -> bytes:
             head = _TEXT.sub(_cut, head + chunk)
             if not chunk or len(head) >= HEAD_BYTES:
                 break
-    return head
+    return head.removeprefix(BOM_UTF8).lstrip()
 
 
 def _cut(text: re.Match[bytes]) -> bytes:

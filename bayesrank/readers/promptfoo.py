@@ -13,12 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import (
-    BYTE_ORDER_MARK,
-    parse_json_lines,
-    read_json,
-    starts_like,
-)
+from bayesrank.readers.json_files import parse_json_lines, read_json
 from bayesrank.readers.log import Attempt, Log, digest, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection, choose
 from bayesrank.readers.naming import say_copies
@@ -29,17 +24,16 @@ from bayesrank.readers.opening import (
     open_log,
     plain_name,
     plain_suffix,
+    starts_like,
 )
 from bayesrank.readers.table_files import LINES
 
 RESULTS_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?=(?s:.*?)"results"\s*:\s*[\[{])(?=(?s:.*?)"provider"\s*:)'
+    rb'\{(?=(?s:.*?)"results"\s*:\s*[\[{])(?=(?s:.*?)"provider"\s*:)'
     rb'(?=(?s:.*?)"(?:testIdx|promptIdx|gradingResult|failureReason|vars)"\s*:)'
 )
 
-_LINE_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?=.*?"promptIdx"\s*:)(?=.*?"testIdx"\s*:)(?=.*?"success"\s*:)'
-)
+_LINE_START = re.compile(rb'\{(?=.*?"promptIdx"\s*:)(?=.*?"testIdx"\s*:)(?=.*?"success"\s*:)')
 
 # The names of the columns after that of an output; older versions wrote the grade before its text.
 _GRADES = ["Status", "Score", "Named Scores"]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, parse_json_lines, starts_like
+from bayesrank.readers.json_files import parse_json_lines
 from bayesrank.readers.log import Attempt, Log, label, name_of, number_trials, scored
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects
+from bayesrank.readers.opening import expects, starts_like
 
-SUBJECTS_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"(?:subject_id|responses)"\s*:')
+SUBJECTS_START = re.compile(rb'\{\s*"(?:subject_id|responses)"\s*:')
 LINES = (".jsonl", ".jsonlines", ".ndjson")
 
 

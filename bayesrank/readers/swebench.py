@@ -10,20 +10,17 @@ from typing import Any
 
 from bayesrank.errors import DamagedFileError
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Attempt, Log, name_of
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects, in_folder, plain_name
+from bayesrank.readers.opening import expects, in_folder, plain_name, starts_like
 
 # The report of a run is an object with counts (..._instances) and lists (..._ids), that of an
 # instance is an object with its name, and the results of a submission are one of three lists.
-RUN_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"\w+_(?:instances|ids)"')
-INSTANCE_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{\s*"[^"]+"\s*:\s*\{\s*"(?:patch_\w+|resolved)"\s*:'
-)
+RUN_START = re.compile(rb'\{\s*"\w+_(?:instances|ids)"')
+INSTANCE_START = re.compile(rb'\{\s*"[^"]+"\s*:\s*\{\s*"(?:patch_\w+|resolved)"\s*:')
 SUBMISSION_START = re.compile(
-    BYTE_ORDER_MARK
-    + rb'\s*\{\s*"(?:no_generation|no_logs|resolved)"\s*:\s*\[(?=.*?"resolved"\s*:)',
+    rb'\{\s*"(?:no_generation|no_logs|resolved)"\s*:\s*\[(?=.*?"resolved"\s*:)',
     re.DOTALL,
 )
 

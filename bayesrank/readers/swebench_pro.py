@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Attempt, Log
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects, plain_name
+from bayesrank.readers.opening import expects, plain_name, starts_like
 
 RESULTS = "eval_results"
 
 # An object of instances that are resolved or not, and nothing else as far as one can see.
 RESULTS_START = re.compile(
-    BYTE_ORDER_MARK
-    + rb'\s*\{(?:\s*"(?=[^"]{0,300}__)[^"]{1,400}"\s*:\s*(?:true|false)\s*(?:,|\}))+'
+    rb'\{(?:\s*"(?=[^"]{0,300}__)[^"]{1,400}"\s*:\s*(?:true|false)\s*(?:,|\}))+'
 )
 
 

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like, stream_json
+from bayesrank.readers.json_files import read_json, stream_json
 from bayesrank.readers.log import Attempt, Log, digest, label, name_of
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import check_announced, expects, plain_name
+from bayesrank.readers.opening import check_announced, expects, plain_name, starts_like
 
 # The start has more fields, since tables may begin with a task_id, too.
 TAU_START = re.compile(
-    BYTE_ORDER_MARK
-    + rb'\s*\[\s*\{\s*"task_id"\s*:[^,{}\[\]]+,\s*"reward"\s*:[^,{}\[\]]+,\s*"info"\s*:'
+    rb'\[\s*\{\s*"task_id"\s*:[^,{}\[\]]+,\s*"reward"\s*:[^,{}\[\]]+,\s*"info"\s*:'
 )
-TAU2_START = re.compile(BYTE_ORDER_MARK + rb'\s*\{\s*"timestamp"\s*:(?s:.*?)"user_info"\s*:')
+TAU2_START = re.compile(rb'\{\s*"timestamp"\s*:(?s:.*?)"user_info"\s*:')
 
 # tau-bench names its files <strategy>-<model>-<temperature>_range_<from>-<to>_user-<...>.json.
 TAU_NAME = re.compile(r"(?P<system>.+)_range_-?\d+-+\d+_user-(?P<user>.+?)(?:_\d{6,})?")

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from bayesrank.readers.assembly import table_of_logs
-from bayesrank.readers.json_files import BYTE_ORDER_MARK, read_json, starts_like
+from bayesrank.readers.json_files import read_json
 from bayesrank.readers.log import Attempt, Log, label, number_trials
 from bayesrank.readers.log_table import LogTable, Selection
-from bayesrank.readers.opening import expects, stored
+from bayesrank.readers.opening import expects, starts_like, stored
 
 _TRIAL = rb'"(?:id|trial_name)"\s*:\s*"(?s:.*?)"is_resolved"\s*:'
-RUN_START = re.compile(
-    BYTE_ORDER_MARK + rb'\s*\{(?:\s*"id"\s*:[^,]*,)?\s*"results"\s*:\s*\[\s*\{\s*' + _TRIAL
-)
-TRIAL_START = re.compile(BYTE_ORDER_MARK + rb"\s*\{\s*" + _TRIAL)
+RUN_START = re.compile(rb'\{(?:\s*"id"\s*:[^,]*,)?\s*"results"\s*:\s*\[\s*\{\s*' + _TRIAL)
+TRIAL_START = re.compile(rb"\{\s*" + _TRIAL)
 
 _METADATA = "run_metadata.json"
 
