@@ -131,13 +131,13 @@ def parse_json_lines(path: Path) -> Iterator[dict[str, Any]]:
         return
     with open_log(path) as file:
         for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
             try:
-                record = DECODER.decode(line.decode("utf-8-sig"))
+                text = line.decode("utf-8-sig").strip()
+                record = DECODER.decode(text) if text else None
             except (ValueError, RecursionError) as error:
                 raise not_json(error, f"{in_folder(path)}, line {number}") from error
-            yield _as_record(record, f"{in_folder(path)}, line {number}")
+            if text:
+                yield _as_record(record, f"{in_folder(path)}, line {number}")
 
 
 def _as_record(record: Any, where: str) -> dict[str, Any]:

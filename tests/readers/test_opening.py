@@ -16,7 +16,8 @@ from numpy.lib import format as npy
 from bayesrank.errors import DataError
 from bayesrank.readers import read_responses
 from bayesrank.readers.json_files import parse_json_lines, read_json, stream_json
-from bayesrank.readers.opening import check_announced, expects, plain_name
+from bayesrank.readers.opening import check_announced, expects, json_head, plain_name
+from bayesrank.readers.swebench import is_swebench
 
 DOCUMENT = {"a": [1, 2.5, None], "ü": "模型"}
 TEXT = json.dumps(DOCUMENT, ensure_ascii=False).encode()
@@ -80,6 +81,16 @@ def test_encodings_are_recognised(tmp_path, encoding):
     path = tmp_path / "log.json"
     path.write_bytes(TEXT.decode().encode(encoding))
     assert read_json(path) == dict(stream_json(path)) == DOCUMENT
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("space", ["", "\n\t "])
+def test_formats_are_recognised_by_what_follows_a_byte_order_mark(tmp_path, encoding, space):
+    path = tmp_path / "log.json"
+    path.write_text(space + '{"no_generation": [], "resolved": ["q"]}', encoding=encoding)
+    assert json_head(path).startswith(b'{"no_generation"')
+    assert is_swebench(path)
+    assert next(parse_json_lines(path))["resolved"] == ["q"]
 
 
 @pytest.mark.parametrize("ending", COMPRESS)
