@@ -150,7 +150,8 @@ class MarginalItems(MarginalLikelihood):
             return super().length(point, step)
         here, log_slope = np.split(point, 2, axis=-1)
         intercept, slope = np.split(step, 2, axis=-1)
-        place = np.abs(intercept - here * slope) * finite_exp(-log_slope)
+        with np.errstate(over="ignore"):  # steps of matrices that are nearly singular
+            place = np.abs(intercept - here * slope) * finite_exp(-log_slope)
         nearer = np.minimum(np.abs(intercept), place)
         return np.maximum(nearer, np.abs(slope)).max(axis=-1)
 
