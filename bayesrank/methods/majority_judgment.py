@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesrank.batches import batches
 from bayesrank.methods.preferences import exact_weights, rounded_grades
 from bayesrank.validation import checks_options
 
@@ -63,34 +64,52 @@ def majority_judgment(
     array([2., 3., 1.])
     """
     values = rounded_grades(grades)
-    w = exact_weights(weights, values.shape[-1])
+    n_systems, n_questions = values.shape[-2:]
+    w = exact_weights(weights, n_questions)
     batch = np.broadcast_shapes(values.shape[:-2], w.shape[:-1])
-    shape = (*batch, *values.shape[-2:])
-    values, w = np.broadcast_to(values, shape), np.broadcast_to(w[..., None, :], shape)
-    w = np.where(np.isnan(values), 0.0, w)
-    ascending, share = _distribution(*(x.reshape(-1, *shape[-2:]) for x in (values, w)))
-    judged = share[..., -1:] > 0.0
-    ascending = np.where(judged, ascending, -np.inf)
-    share /= np.where(judged, share[..., -1:], 1.0)
+    w = np.broadcast_to(w, (*batch, n_questions)).reshape(-1, n_questions)
+    shared = values.ndim == 2  # by all resamples
+    if not shared:
+        values = np.broadcast_to(values, (*batch, n_systems, n_questions))
+        values = values.reshape(-1, n_systems, n_questions)
+    levels = np.unique(values[~np.isnan(values)])
     compare = _by_majority_value if tie_break == "majority_value" else _by_majority_gauge
-    group = compare(ascending, share)
-    return (shape[-2] - group).reshape(shape[:-1]).astype(np.float64)
+    group = np.empty((len(w), n_systems))
+    for part in batches(len(w), n_systems * min(n_questions, max(levels.size, 1))):
+        ascending, share = _distribution(values if shared else values[part], w[part], levels)
+        judged = share[..., -1:] > 0.0
+        ascending = np.where(judged, ascending, -np.inf)
+        share /= np.where(judged, share[..., -1:], 1.0)
+        group[part] = compare(ascending, share)
+    return (n_systems - group).reshape(*batch, n_systems)
 
 
-def _distribution(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _distribution(
+    values: FloatArray, weights: FloatArray, levels: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return each system's grades from the lowest on, and the weight up to each of them.
 
-    Values and weights have the shape (batch, system, question); weights are 0 where values are NaN.
-    If there are fewer different grades than questions, the grades replace the questions.
+    Values have the shape (system, question) or (batch, system, question), weights (batch,
+    question). If there are fewer different grades, `levels`, than questions, they replace the
+    questions.
     """
-    grades = np.unique(values[~np.isnan(values)])
-    if 0 < grades.size < values.shape[-1]:
-        up_to = np.stack([np.where(values <= one, weights, 0.0).sum(axis=-1) for one in grades], -1)
-        return np.broadcast_to(grades, up_to.shape), up_to
+    if 0 < levels.size < values.shape[-1]:
+        up_to = np.stack([_weight_up_to(one, values, weights) for one in levels], axis=-1)
+        return np.broadcast_to(levels, up_to.shape), up_to
     order = np.argsort(values, axis=-1)  # NaN goes last
     ascending = np.take_along_axis(values, order, axis=-1)
-    up_to = np.cumsum(np.take_along_axis(weights, order, axis=-1), axis=-1)
-    return np.where(np.isnan(ascending), -np.inf, ascending), up_to
+    own = np.where(np.isnan(values), 0.0, weights[:, np.newaxis])
+    up_to = np.cumsum(np.take_along_axis(own, np.broadcast_to(order, own.shape), axis=-1), axis=-1)
+    ascending = np.where(np.isnan(ascending), -np.inf, ascending)
+    return np.broadcast_to(ascending, up_to.shape), up_to
+
+
+def _weight_up_to(grade: float, values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weight of the questions with at most this grade, (batch, system)."""
+    up_to = (values <= grade).astype(np.float64)  # not NaN
+    if values.ndim == 2:
+        return weights @ up_to.T
+    return np.matmul(up_to, weights[..., np.newaxis])[..., 0]
 
 
 def _regroup(group: NDArray[np.int64], *keys: FloatArray) -> NDArray[np.int64]:

@@ -1,9 +1,11 @@
 """Majority judgment against taking medians off one by one."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from bayesrank.methods.majority_judgment import majority_judgment
+from bayesrank.methods.majority_judgment import TieBreak, majority_judgment
 
 
 def majority_value(grades: np.ndarray) -> list[float]:
@@ -83,6 +85,25 @@ def test_a_batch_equals_a_loop():
     together = majority_judgment(grades, weights)
     alone = [majority_judgment(g, w) for g, w in zip(grades, weights, strict=True)]
     assert (together == np.stack(alone)).all()
+
+
+@pytest.mark.parametrize("n_levels", [3, 1000])
+@pytest.mark.parametrize("tie_break", ["majority_value", "majority_gauge"])
+def test_resamples_are_compared_in_batches(
+    n_levels: int, tie_break: TieBreak, monkeypatch: pytest.MonkeyPatch
+):
+    rng = np.random.default_rng(2)
+    grades = rng.integers(0, n_levels, (8, 300)) / n_levels
+    grades[rng.random(grades.shape) < 0.1] = np.nan
+    weights = rng.multinomial(300, np.full(300, 1 / 300), size=200).astype(float)
+    alone = [majority_judgment(grades, w, tie_break=tie_break) for w in weights]
+    monkeypatch.setattr("bayesrank.batches.AT_ONCE", 2**15)
+    tracemalloc.start()
+    together = majority_judgment(grades, weights, tie_break=tie_break)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (together == np.stack(alone)).all()
+    assert most < 3 << 20  # a table of all resamples, systems and questions has 4 MB
 
 
 def test_an_unknown_tie_break_is_named():
