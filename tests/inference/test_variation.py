@@ -63,6 +63,13 @@ def test_a_system_with_few_questions_has_the_dispersion_of_the_others():
     np.testing.assert_array_equal(part.covariance(units, np.full(3, 4.0)), part.covariance(units))
 
 
+def test_rounding_of_a_score_that_cannot_vary_is_no_negative_variance():
+    own = np.diag([1.0, 0.0])
+    part = ModelPart(own, own, np.zeros((2, 2)))
+    found = part.covariance(alike(np.diag([2.0, -1e-33]), 9.0))
+    np.testing.assert_allclose(np.diag(found), [2.0 + 1.0 / 9.0, 0.0], atol=1e-30)
+
+
 def test_noise_that_makes_up_keeps_the_scores_at_sum_zero():
     own = np.eye(3) - 1 / 3
     part = ModelPart(own, own, np.zeros((3, 3)))

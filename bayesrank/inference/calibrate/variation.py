@@ -111,7 +111,8 @@ class ModelPart:
         """
         own, unit = np.diag(self.own), np.diag(self.own) / max(found.freedom, 1.0)
         total = found.covariance + self.own / max(found.freedom, 1.0)
-        seen, squares = np.diag(total), found.squares + unit**2
+        seen = np.maximum(np.diag(total), 0.0)  # rounding may be negative
+        squares = found.squares + unit**2
         # The effective number of units in a variance; one if no unit varies.
         varies = (squares > 0.0) & (seen**2 > 0.0)
         units = np.divide(seen**2, squares, out=np.ones_like(own), where=varies)
