@@ -2,20 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesrank.batches import batches
 
-if TYPE_CHECKING:
-    pass
-
 # float32 holds every whole number up to here, so that smaller counts are exact in it.
 _EXACT_IN_FLOAT32 = 2**24
-
-
 # Counts that differ in further decimals are sums of the same in another order.
 _DECIMALS = 9
 

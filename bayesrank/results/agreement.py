@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-
 #: Measures of two rankings without further options, by name.
 MEASURES: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = MappingProxyType(
     {

@@ -13,7 +13,6 @@ from bayesrank.results.ranks import average_rank
 
 FloatArray = NDArray[np.float64]
 
-
 # From this many systems on, pairs are counted by sorting, one pair of rankings at a time. Below,
 # the signs of all pairs, for all rankings at once, are faster.
 _SORTED_FROM = 500

@@ -273,7 +273,11 @@ def _edges(curves: ItemCurves) -> Array:
 
 
 def _room(points: Array, place: Array, reach: Array) -> Array:
-    """Return the least sum of `reach` and distance of a `place`, at points in order."""
+    """Return how wide a panel may be at each point, for points in order.
+
+    The width is that at the place of an item, `reach`, plus the distance to it, for the item that
+    asks for the narrowest panel.
+    """
     order = np.argsort(place)
     place, reach = place[order], reach[order]
     before = np.append(np.inf, np.minimum.accumulate(reach - place))
@@ -284,9 +288,9 @@ def _room(points: Array, place: Array, reach: Array) -> Array:
 
 
 def _far_enough(edges: Array, room: Array) -> list[int]:
-    """Return which ends of panels are needed, where these may be as wide as `room` there.
+    """Return which edges to keep, so that no panel is wider than the `room` at it.
 
-    Steep items in nearly one place, as systems that stand apart make them, ask for the same panels.
+    Many steep items in nearly the same place ask for nearly the same edges.
     """
     parts = np.diff(edges) / np.minimum(room[1:], room[:-1])
     passed = np.append(0.0, np.cumsum(parts)).tolist()

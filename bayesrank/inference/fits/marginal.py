@@ -145,7 +145,10 @@ class MarginalItems(MarginalLikelihood):
         return ends
 
     def length(self, point: Array, step: Array) -> Array:
-        """Return the longest step of a log slope, or of the nearer of an intercept and a place."""
+        """Return the longest step of a log slope, an intercept or, where shorter, a place -d / a.
+
+        The intercept of a steep item is large, and a small step of its place changes it by much.
+        """
         if self.slopes != "each":
             return super().length(point, step)
         here, log_slope = np.split(point, 2, axis=-1)

@@ -13,12 +13,13 @@ the exact negative Hessian :math:`H` and the diagonal :math:`D` of the expected 
 :math:`\lambda` is 0 as long as Newton's own steps gain enough, rises until a step gains enough, and
 falls after it.
 
-A fit has converged when the error that its last Newton step left is at most `ERROR_TOLERANCE` in
-every parameter, and the largest component of the gradient there is at most `GRADIENT_TOLERANCE`
-times the count scale (the largest number of comparisons or responses behind one parameter). The
-error left by a full step is extrapolated from the last two, since convergence is quadratic near the
-maximum: it is :math:`s_k^3 / s_{k-1}^2`, or less than :math:`s_k` at most. The criterion on the
-step detects separated data, whose gradient vanishes while the estimates diverge.
+A fit has converged when the error that its last Newton step left has at most the length
+`ERROR_TOLERANCE` (its largest coordinate, unless the problem measures it otherwise), and the
+largest component of the gradient there is at most `GRADIENT_TOLERANCE` times the count scale (the
+largest number of comparisons or responses behind one parameter). The error left by a full step is
+extrapolated from the last two, since convergence is quadratic near the maximum: it is
+:math:`s_k^3 / s_{k-1}^2`, or less than :math:`s_k` at most. The criterion on the step detects
+separated data, whose gradient vanishes while the estimates diverge.
 
 References
 ----------
